@@ -1,0 +1,29 @@
+"""mixcma minimises a black box over floats, integers, booleans and number sets, all at once."""
+
+from mixcma.core.methods import Cma, IntegerMutation, Margin
+from mixcma.core.stopping import Stopping, StopReason
+from mixcma.driver import Result, minimize
+from mixcma.optimizer import Candidate, Optimizer
+from mixcma.outcome import Outcome
+from mixcma.progress import Progress
+from mixcma.space import Bool, Discrete, Float, Int, Space
+
+__version__ = "0.1.0"
+__all__ = [
+    "Bool",
+    "Candidate",
+    "Cma",
+    "Discrete",
+    "Float",
+    "Int",
+    "IntegerMutation",
+    "Margin",
+    "Optimizer",
+    "Outcome",
+    "Progress",
+    "Result",
+    "Space",
+    "StopReason",
+    "Stopping",
+    "minimize",
+]

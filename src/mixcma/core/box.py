@@ -1,0 +1,24 @@
+"""What happens outside the bounds: the box of Section 3, and the bounds of floats."""
+
+from __future__ import annotations
+
+from mixcma.core.coordinates import Coordinates
+from mixcma.core.namespace import Array, namespace, squared_norm
+
+
+def box_penalty(coordinates: Coordinates, v: Array, weight: float) -> Array:
+    """weight * ||x_feas - x||^2 over the discrete coordinates, in units of their granularity. (..., L).
+
+    The paper's weight is 1/N, its granularity 1.
+    """
+    xp = namespace(v)
+    feasible = xp.minimum(xp.maximum(v, coordinates.box_low), coordinates.box_high)
+    S = xp.where(coordinates.discrete, coordinates.granularity, 1.0)
+    return weight * squared_norm((v - feasible) / S)[..., 0]
+
+
+def distance_outside(coordinates: Coordinates, v: Array, sd: Array) -> Array:
+    """How far candidates lie outside, in standard deviations: sum_j (v_j - clip v_j)^2 / sd_j^2. (..., L)."""
+    xp = namespace(v)
+    inside = xp.minimum(xp.maximum(v, coordinates.latent_low), coordinates.latent_high)
+    return squared_norm((v - inside) / sd[..., None, :])[..., 0]

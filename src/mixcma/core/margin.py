@@ -1,0 +1,68 @@
+"""Section 4 and the appendix: keep the probability of leaving the mean's cell above the margin.
+
+For speed on small arrays every line works on plain (..., N) arrays; entries of floats are computed
+along with the rest and dropped at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mixcma.core.coordinates import Coordinates, cell_index, threshold_above
+from mixcma.core.namespace import Array, namespace, ndtr, ndtri
+
+
+# m is rounded to the spacing of floats around it; so much wider, no tail falls short because of that.
+ROUNDING = 4 * sys.float_info.epsilon
+
+
+def corrected(
+    coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array
+) -> tuple[Array, Array]:
+    """The corrected m and A; `sd` = sigma <A C A^T>_jj^(1/2) is each coordinate's standard deviation.
+
+    Where no bound is active both come back unchanged, bit for bit.
+    """
+    xp = namespace(m)
+    k = cell_index(coordinates, m)
+    lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
+    at_bottom, at_top = k <= 0.0, k >= coordinates.last
+    m_edge = _edge(alpha, m, sd, lower, upper, at_bottom)
+    m_inner, sd_inner, active = _inner(alpha / 2, m, sd, lower, upper)
+    at_edge = at_bottom | at_top
+    moved = coordinates.margin & (at_edge | active)
+    widened = coordinates.margin & active & ~at_edge
+    m_new = xp.where(moved, xp.where(at_edge, m_edge, m_inner), m)
+    return m_new, xp.where(widened, A * (sd_inner / sd), A)
+
+
+def _edge(alpha: Array | float, m: Array, sd: Array, lower: Array, upper: Array, at_bottom: Array) -> Array:
+    """Eq. (bin_correct_m): the mean is at most CI(1 - 2 alpha) from the threshold; A stays.
+
+    The bound is rounded toward the threshold, so that rounding cannot push the probability below alpha.
+    """
+    xp = namespace(m)
+    ci = -ndtri(alpha) * sd
+    from_bottom = xp.maximum(m, xp.nextafter(upper - ci, upper))
+    from_top = xp.minimum(m, xp.nextafter(lower + ci, lower))
+    return xp.where(at_bottom, from_bottom, from_top)
+
+
+def _inner(
+    half: Array | float, m: Array, sd: Array, lower: Array, upper: Array
+) -> tuple[Array, Array, Array]:
+    """The appendix: m and sd for which both tails have the probabilities p''; and where that is needed."""
+    xp = namespace(m)
+    p_low, p_up = ndtr((lower - m) / sd), ndtr((m - upper) / sd)
+    p1_low, p1_up = xp.maximum(p_low, half), xp.maximum(p_up, half)  # p'
+    missing = (p_low - p1_low) + (p_up - p1_up)  # 1 - p'_low - p'_up - p_mid
+    ratio = missing / ((1 - 3 * half) - missing)
+    p2_low = p1_low + ratio * (p1_low - half)  # p''
+    p2_up = p1_up + ratio * (p1_up - half)
+    x_low = ndtri(xp.minimum(p2_low, 0.5))  # -sqrt(chi2_ppf(1 - 2 p''))
+    x_up = ndtri(xp.minimum(p2_up, 0.5))
+    # Where a bound is active, x_low + x_up is at most ndtri(alpha / 2): the ceiling only serves the rest.
+    reach = xp.minimum(x_low + x_up, -1e-3)
+    sd_new = (lower - upper) / reach
+    m_new = lower - sd_new * x_low
+    return m_new, sd_new - ROUNDING * xp.abs(m) / reach, missing < 0

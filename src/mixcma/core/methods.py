@@ -1,0 +1,198 @@
+"""The four methods of the paper, each a composition of the steps beside this file.
+
+A method is a frozen value: its parameters are the method's open choices. It draws a generation's
+candidates (`sample`) and turns their weights into the next state (`update`), both pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple
+
+from mixcma.core import update
+from mixcma.core.box import box_penalty, distance_outside
+from mixcma.core.coordinates import Coordinates
+from mixcma.core.integer_mutation import (
+    Recall,
+    SignPer,
+    masked_step_size,
+    mutation,
+)
+from mixcma.core.margin import corrected
+from mixcma.core.namespace import Array, namespace, squared_norm
+from mixcma.core.ranking import penalised_ranks, weights_by_rank
+from mixcma.core.sampling import Noise, Sample, gaussian
+from mixcma.core.state import State, deviations
+from mixcma.core.strategy import Strategy
+
+
+class Setting(NamedTuple):
+    """What stays fixed during a run."""
+
+    strategy: Strategy
+    coordinates: Coordinates
+
+
+@dataclass(frozen=True)
+class Cma:
+    """Plain CMA-ES (Section 2.1): what is sampled is rounded to be evaluated, nothing more.
+
+    Parameters
+    ----------
+    keep_inside
+        Rank candidates lower the farther they lie outside the bounds of floats and of variables with
+        three or more values. The paper lets them wander; False does so too.
+    """
+
+    needs_uniforms: ClassVar[bool] = False
+    keep_inside: bool = field(default=True, kw_only=True)
+
+    def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
+        """x = m + sigma y."""
+        y, step, norm_sq = gaussian(state, noise.normal)
+        return Sample(y, step, state.m[..., None, :] + step, norm_sq)
+
+    def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
+        """The mean, the paths, the covariance and the step size of the next generation."""
+        s, xp = setting.strategy, namespace(state.m)
+        positive = xp.maximum(w, 0.0)
+        mean_y = update.combine(positive, sample.y)
+        p_sigma = update.step_size_path(s, state.p_sigma, state.inverse_root, mean_y)
+        p_sigma_norm = xp.sqrt(squared_norm(p_sigma))
+        h_sigma = update.heaviside(s, p_sigma_norm, state.generation)
+        p_c = update.covariance_path(s, state.p_c, h_sigma, mean_y)
+        return State(
+            m=state.m + s.c_m * update.combine(positive, sample.step),
+            sigma=update.step_size(s, state.sigma, p_sigma_norm),
+            C=update.covariance(s, state.C, w, sample.y, p_c, h_sigma, sample.norm_sq),
+            A=state.A,
+            p_sigma=p_sigma,
+            p_c=p_c,
+            root=state.root,
+            inverse_root=state.inverse_root,
+            eigenvalues=state.eigenvalues,
+            recalled=state.recalled,
+            generation=state.generation + 1,
+        )
+
+
+@dataclass(frozen=True)
+class Margin(Cma):
+    """CMA-ES with Margin (Section 4): every neighbouring value keeps at least a small probability.
+
+    Parameters
+    ----------
+    alpha
+        The margin; default 1 / (N lambda).
+    """
+
+    alpha: Array | float | None = None
+
+    def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
+        """v = m + sigma A y is evaluated; x = m + sigma y is learnt from."""
+        y, step, norm_sq = gaussian(state, noise.normal)
+        return Sample(y, step, state.m[..., None, :] + state.A[..., None, :] * step, norm_sq)
+
+    def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
+        """The update of CMA-ES, then the corrections with the new m, sigma, C and the old A."""
+        s = setting.strategy
+        alpha = 1 / (s.dimension * s.popsize) if self.alpha is None else self.alpha
+        state = super().update(setting, state, sample, w)
+        sd = deviations(state) * state.A
+        m, A = corrected(setting.coordinates, alpha, state.m, sd, state.A)
+        return state._replace(m=m, A=A)
+
+
+@dataclass(frozen=True)
+class IntegerMutation(Cma):
+    """CMA-ES-IM (Section 2.2), with ``box=True`` under the box constraint of Section 3.
+
+    The paper's text leaves choices open; each is a parameter here, and its default is what comes
+    closest to the paper's Table 2.
+
+    Parameters
+    ----------
+    box
+        Add the squared distance from the box, in granularities, times `penalty_weight` to the value.
+    recall
+        Step 6: how the last generation's best is counted in cells; "floor" as printed, "round" to the
+        nearest value, "auto" the former for two-valued variables and the latter for all others.
+    geometric_start
+        Step 4: the smallest number the geometric distribution gives. With 1 all of J moves.
+    sign_per
+        Step 5: a sign for each "coordinate", or one for the whole "vector".
+    negative_norm
+        Whether the "mutated" or the "unmutated" vector stands in the norm that scales negative weights.
+    penalty_weight
+        Default 1/N, as printed.
+    """
+
+    needs_uniforms: ClassVar[bool] = True
+    box: bool = False
+    recall: Recall = "auto"
+    geometric_start: int = 1
+    sign_per: SignPer = "coordinate"
+    negative_norm: Literal["mutated", "unmutated"] = "mutated"
+    penalty_weight: float | None = None
+
+    def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
+        """x = m + sigma y + S r is evaluated and moves the mean; y drives the paths and the covariance."""
+        y, step, norm_sq = gaussian(state, noise.normal)
+        injected = mutation(
+            *setting,
+            state,
+            noise,
+            geometric_start=self.geometric_start,
+            sign_per=self.sign_per,
+            recall=self.recall,
+        )
+        step = step + injected
+        v = state.m[..., None, :] + step
+        if self.negative_norm == "mutated":
+            whitened = (step / state.sigma[..., None]) @ state.inverse_root
+            norm_sq = squared_norm(whitened)[..., 0]
+        return Sample(y, step, v, norm_sq, self._penalty(setting, v))
+
+    def _penalty(self, setting: Setting, v: Array) -> Array | None:
+        if not self.box:
+            return None
+        weight = self.penalty_weight
+        return box_penalty(
+            setting.coordinates, v, 1 / setting.strategy.dimension if weight is None else weight
+        )
+
+    def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
+        xp = namespace(state.m)
+        after = super().update(setting, state, sample, w)
+        best = xp.argmax(w, axis=-1)[..., None, None]
+        return after._replace(
+            sigma=masked_step_size(*setting, state, after.p_sigma),
+            recalled=xp.take_along_axis(sample.v, best, axis=-2)[..., 0, :],
+        )
+
+
+def tell(
+    method: Cma,
+    setting: Setting,
+    state: State,
+    sample: Sample,
+    values: Array,
+    violations: Array | None = None,
+) -> State:
+    """One generation: rank the candidates, update the state. `values`, `violations`: (..., L)."""
+    if sample.penalty is not None:
+        values = values + sample.penalty
+    coordinates = setting.coordinates
+    if method.keep_inside and coordinates.latent_low is not None:
+        outside = distance_outside(coordinates, sample.v, deviations(state) * state.A)
+        values, violations = penalised_ranks(values, violations, outside), None
+    w = weights_by_rank(setting.strategy, values, violations)
+    return method.update(setting, state, sample, w)
+
+
+METHODS: dict[str, Cma] = {
+    "cma": Cma(),
+    "im": IntegerMutation(),
+    "im-box": IntegerMutation(box=True),
+    "margin": Margin(),
+}

@@ -1,0 +1,43 @@
+"""The array namespace of the inputs, and the few functions on top of it that the algorithms share."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+# A NumPy or a JAX array: the one text of core/ runs on both, so no narrower type holds.
+Array = Any
+
+
+def namespace(x: Array) -> ModuleType:
+    """The module whose functions work on `x`: numpy, or jax.numpy."""
+    if isinstance(x, np.ndarray):
+        return np
+    module: ModuleType = x.__array_namespace__()
+    return module
+
+
+def ndtr(x: Array) -> Array:
+    """The standard normal distribution function. Upper tails are ndtr(-x), exact where 1 - ndtr(x) is 0."""
+    return _special(x).ndtr(x)
+
+
+def ndtri(p: Array) -> Array:
+    """The standard normal quantile. The paper's sqrt(chi2_ppf(1 - 2p)) is ``-ndtri(p)`` for p <= 1/2."""
+    return _special(p).ndtri(p)
+
+
+def _special(x: Array) -> Any:
+    if isinstance(x, np.ndarray | float):
+        return special
+    import jax.scipy.special  # only reached with a JAX array, so JAX is there
+
+    return jax.scipy.special
+
+
+def squared_norm(vectors: Array) -> Array:
+    """||.||^2 over the last axis, which is kept with length 1."""
+    return namespace(vectors).vecdot(vectors, vectors)[..., None]

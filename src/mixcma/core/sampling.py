@@ -1,0 +1,33 @@
+"""(state, noise) -> a generation's samples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mixcma.core.namespace import Array, squared_norm
+from mixcma.core.state import State
+
+
+class Noise(NamedTuple):
+    """A generation's random numbers. The uniforms are in (0, 1] and used by CMA-ES-IM alone."""
+
+    normal: Array  # (..., L, N)
+    order: Array = None  # (..., N)
+    geometric: Array = None  # (..., L, N)
+    sign: Array = None  # (..., L, N)
+
+
+class Sample(NamedTuple):
+    """A generation's candidates, one row each."""
+
+    y: Array  # (..., L, N) ~ N(0, C): drives the paths and the covariance
+    step: Array  # (..., L, N) x - m: drives the mean
+    v: Array  # (..., L, N) the latent points that are decoded and evaluated
+    norm_sq: Array  # (..., L) ||C^(-1/2) y||^2, which scales the negative weights
+    penalty: Array | None = None  # (..., L) added to the objective's value before ranking
+
+
+def gaussian(state: State, normal: Array) -> tuple[Array, Array, Array]:
+    """y_i = C^(1/2) xi_i,  x_i - m = sigma y_i,  and ||C^(-1/2) y_i||^2 = ||xi_i||^2."""
+    y = normal @ state.root
+    return y, state.sigma[..., None] * y, squared_norm(normal)[..., 0]

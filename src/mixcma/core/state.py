@@ -1,0 +1,64 @@
+"""State: everything a run is at the end of a generation, arrays only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mixcma.core.namespace import Array, namespace
+
+# Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
+# condition number that ends the run, not as a NaN.
+SMALLEST_EIGENVALUE = 1e-300
+
+
+class State(NamedTuple):
+    """See the glossary of `mixcma.core` for names and shapes."""
+
+    m: Array
+    sigma: Array
+    C: Array
+    A: Array
+    p_sigma: Array
+    p_c: Array
+    root: Array
+    inverse_root: Array
+    eigenvalues: Array  # (..., N) ascending, of C at the last decomposition
+    recalled: Array  # (..., N) the latent point of the last generation's best; used by CMA-ES-IM
+    generation: Array | int  # t, the same for all runs of a batch
+
+
+def initial_state(m: Array) -> State:
+    """The start of a run: sigma = 1, C = A = I, no paths."""
+    xp = namespace(m)
+    zeros, ones = xp.zeros_like(m), xp.ones_like(m)
+    identity = xp.eye(m.shape[-1]) * ones[..., None]
+    return State(
+        m=m,
+        sigma=ones[..., :1],
+        C=identity,
+        A=ones,
+        p_sigma=zeros,
+        p_c=zeros,
+        root=identity,
+        inverse_root=identity,
+        eigenvalues=ones,
+        recalled=m,
+        generation=0,
+    )
+
+
+def decompose(state: State) -> State:
+    """C = B D^2 B^T, and from it the symmetric roots B D B^T and B D^-1 B^T.
+
+    The symmetric roots do not depend on the signs and order of the eigenvectors, so back ends agree.
+    """
+    xp = namespace(state.C)
+    eigenvalues, B = xp.linalg.eigh(state.C)
+    eigenvalues = xp.maximum(eigenvalues, SMALLEST_EIGENVALUE)
+    D = xp.sqrt(eigenvalues)[..., None, :]
+    return state._replace(eigenvalues=eigenvalues, root=(B * D) @ B.mT, inverse_root=(B / D) @ B.mT)
+
+
+def deviations(state: State) -> Array:
+    """sigma C_jj^(1/2): (..., N)."""
+    return state.sigma * namespace(state.C).sqrt(state.C.diagonal(axis1=-2, axis2=-1))

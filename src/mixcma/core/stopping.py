@@ -1,0 +1,113 @@
+"""Named conditions that end a run, each with advice in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mixcma.core.namespace import Array
+from mixcma.core.state import State
+
+
+@dataclass(frozen=True)
+class StopReason:
+    """Why a run ended. `name` is for programs, `str()` for people."""
+
+    name: str
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}"
+
+
+TARGET = StopReason("target", "The target was reached.", "Lower the target to go further.")
+BUDGET = StopReason(
+    "budget", "The budget of evaluations is spent.", "Raise the budget if the value was still falling."
+)
+CALLBACK = StopReason("callback", "The callback asked to stop.", "Run on by returning a false value.")
+INTERRUPTED = StopReason(
+    "interrupted", "The run was interrupted.", "The result so far is kept; start again to go on."
+)
+VARIANCE = StopReason(
+    "variance",
+    "The search has contracted to the precision of floats.",
+    "It has converged; restart from elsewhere (restarts=True) if a better value must exist.",
+)
+CONDITION = StopReason(
+    "condition",
+    "The covariance matrix is too ill-conditioned to go on.",
+    "Put variables on a scale that fits them (log=True, std=), or restart with a larger popsize.",
+)
+NUMERICAL = StopReason(
+    "numerical",
+    "The step size or the covariance left the range of floats.",
+    "The objective may fall without bound; bound the variables, or reduce std.",
+)
+FLAT = StopReason(
+    "flat",
+    "The best value of a generation has not changed for many generations.",
+    "It has converged, or lies on a plateau: restart with a larger popsize, or make the objective finer.",
+)
+EXHAUSTED = StopReason(
+    "exhausted",
+    "Every point that the search still proposes has been evaluated.",
+    "The best of a space this small is known, or as good as known; widen the space to go on.",
+)
+FAILING = StopReason(
+    "failing",
+    "Every evaluation of three generations in a row failed.",
+    "Look at the first error, and call the objective by hand with the candidate's parameters.",
+)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a run is given up.
+
+    Parameters
+    ----------
+    min_variance
+        Stop when the smallest eigenvalue of sigma^2 C is below this.
+    max_condition
+        Stop when the condition number of C is above this.
+    flat_tolerance
+        Stop when the best values of the last ``10 + 30 N / lambda`` generations differ by no more
+        than this (or by no more than rounding). None switches it off, as in the paper.
+    failing_generations
+        Stop when so many generations in a row had no successful evaluation.
+    """
+
+    min_variance: float = 1e-30
+    max_condition: float = 1e14
+    flat_tolerance: float | None = 1e-12
+    failing_generations: int = 3
+
+
+PAPER_STOPPING = Stopping(flat_tolerance=None)
+
+
+def flat_window(dimension: int, popsize: int) -> int:
+    return 10 + math.ceil(30 * dimension / popsize)
+
+
+def smallest_variance(state: State) -> Array:
+    """The smallest eigenvalue of sigma^2 C: (...,)."""
+    return (state.sigma**2 * state.eigenvalues)[..., 0]
+
+
+def condition_number(state: State) -> Array:
+    """Of C, at its last decomposition: (...,)."""
+    return state.eigenvalues[..., -1] / state.eigenvalues[..., 0]
+
+
+def is_flat(best_values: Sequence[float], tolerance: float) -> bool:
+    """Whether the best values of a window of generations are equal, up to tolerance and rounding."""
+    first, last = best_values[0], best_values[-1]
+    if math.isfinite(first) and math.isfinite(last):
+        tolerance = max(tolerance, 4 * math.ulp(first))
+        if abs(first - last) > tolerance:  # the common case, at no cost
+            return False
+    low, high = min(best_values), max(best_values)
+    return low == high or high - low <= tolerance

@@ -1,0 +1,79 @@
+"""Strategy: the constants of the paper's Table 1, one equation a line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# C is decomposed anew when the updates since the last time have replaced this part of it. At N = 20, 40
+# and 60 that is every 6, 16 and 31 generations; the evaluation counts are those of every generation.
+LARGEST_CHANGE = 0.08
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """What stays fixed during a run. `weights` are in rank order, best first."""
+
+    dimension: int  # N
+    popsize: int  # lambda
+    weights: NDArray[np.float64]  # (lambda,)
+    cumulative_weights: NDArray[np.float64]  # (lambda + 1,) 0, w_1, w_1 + w_2, ...
+    weight_sum: float
+    mu_w: float
+    c_m: float
+    c_sigma: float
+    c_c: float
+    c_1: float
+    c_mu: float
+    d_sigma: float
+    chi_n: float
+    eigen_interval: int  # generations between eigendecompositions
+
+
+def default_popsize(dimension: int) -> int:
+    """lambda = 4 + floor(3 ln N)."""
+    return 4 + math.floor(3 * math.log(dimension))
+
+
+def expected_norm(dimension: float) -> float:
+    """E||N(0, I)||, approximated."""
+    n = dimension
+    return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
+
+
+def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | None = None) -> Strategy:
+    """Table 1. mu_w is read as (sum w')^2 / sum w'^2, like mu_w^- (the printed form is a slip)."""
+    n = dimension
+    lam = default_popsize(n) if popsize is None else popsize
+    mu = lam // 2
+    raw = math.log((lam + 1) / 2) - np.log(np.arange(1, lam + 1))
+    better, worse = raw[:mu], raw[mu:]
+    mu_w = float(better.sum() ** 2 / (better**2).sum())
+    mu_w_minus = float(worse.sum() ** 2 / (worse**2).sum())
+    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
+    c_mu = min(1 - c_1, 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w))
+    c_sigma = (mu_w + 2) / (n + mu_w + 5)
+    limits = [1 + 2 * mu_w_minus / (mu_w + 2)]
+    if c_mu > 0:  # c_mu = 0 where a single parent is selected
+        limits += [1 + c_1 / c_mu, (1 - c_1 - c_mu) / (n * c_mu)]
+    negative_sum = min(limits)
+    weights = np.concatenate([better / better.sum(), negative_sum * worse / abs(worse).sum()])
+    return Strategy(
+        dimension=n,
+        popsize=lam,
+        weights=weights,
+        cumulative_weights=np.concatenate([[0.0], np.cumsum(weights)]),
+        weight_sum=float(weights.sum()),
+        mu_w=mu_w,
+        c_m=1.0,
+        c_sigma=c_sigma,
+        c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
+        c_1=c_1,
+        c_mu=c_mu,
+        d_sigma=1 + c_sigma + 2 * max(0.0, math.sqrt((mu_w - 1) / (n + 1)) - 1),
+        chi_n=expected_norm(n),
+        eigen_interval=eigen_interval or max(1, int(LARGEST_CHANGE / (c_1 + c_mu))),
+    )

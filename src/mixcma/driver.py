@@ -1,0 +1,298 @@
+"""minimize(): the loop that joins optimizer, evaluation and restarts."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mixcma.core.methods import Cma
+from mixcma.core.stopping import (
+    BUDGET,
+    CALLBACK,
+    EXHAUSTED,
+    FAILING,
+    INTERRUPTED,
+    TARGET,
+    Stopping,
+    StopReason,
+)
+from mixcma.core.strategy import default_popsize
+from mixcma.encoding import Encoding
+from mixcma.evaluation import Objective, evaluate
+from mixcma.noise import fresh_seed
+from mixcma.optimizer import Best, Optimizer
+from mixcma.outcome import Outcome
+from mixcma.progress import Progress, progress_display
+from mixcma.restarts import ipop_popsize, start_mean
+from mixcma.space import Params, Space, Value
+
+logger = logging.getLogger("mixcma")
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a search with restarts."""
+
+    popsize: int
+    evaluations: int
+    best_value: float
+    stop: StopReason
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a search found, and why it ended.
+
+    Attributes
+    ----------
+    params, value
+        The best point and its value: a feasible one if any was found. None and inf if all failed.
+    violation
+        Total constraint violation of that point; 0 where feasible.
+    evaluations, failures
+        Calls of the objective, and how many of them failed.
+    stop
+        Why it ended, with advice: ``print(result.stop)``.
+    runs
+        The runs it consists of: one, and one more for every restart.
+    seed
+        With it, the same search can be made again.
+    first_error
+        The first failed evaluation's error, or None.
+    """
+
+    params: Params | None
+    value: float
+    violation: float
+    evaluations: int
+    failures: int
+    stop: StopReason
+    runs: tuple[Run, ...]
+    seed: int
+    first_error: str | None
+
+    @property
+    def feasible(self) -> bool:
+        return self.violation == 0.0
+
+
+@dataclass
+class _Search:
+    """The mutable account of one call of `minimize`."""
+
+    objective: Objective
+    budget: int
+    target: float | None
+    callback: Callback | None
+    raise_errors: bool
+    known: dict[tuple[Value, ...], Outcome] | None  # outcomes by point, where no point is evaluated twice
+    evaluations: int = 0
+    failures: int = 0
+    first_error: str | None = None
+    best: Best | None = None
+    runs: list[Run] = field(default_factory=list)
+
+    def run(self, optimizer: Optimizer) -> StopReason:
+        """One run to its end: the search's own reason to stop, or the run's."""
+        while not optimizer.stop:
+            reason = self._generation(optimizer)
+            if reason is not None:
+                return reason
+        return optimizer.stop
+
+    def _generation(self, optimizer: Optimizer) -> StopReason | None:
+        candidates, outcomes = optimizer.ask(), []
+        for candidate in candidates:
+            outcome = self._recall(candidate.params)
+            if outcome is None:
+                if self.evaluations >= self.budget:
+                    return BUDGET
+                outcome = evaluate(self.objective, candidate.params, self.raise_errors)
+                self._record(candidate.params, outcome)
+                if self._reached():
+                    return TARGET
+            outcomes.append(outcome)
+        optimizer.tell(candidates, outcomes)
+        if self.callback is not None and self.callback(self._progress(optimizer)):
+            return CALLBACK
+        return None
+
+    def _recall(self, params: Params) -> Outcome | None:
+        return None if self.known is None else self.known.get(tuple(params.values()))
+
+    def _record(self, params: Params, outcome: Outcome) -> None:
+        self.evaluations += 1
+        if self.known is not None:
+            self.known[tuple(params.values())] = outcome
+        if outcome.failed:
+            self.failures += 1
+            if self.first_error is None:
+                self.first_error = outcome.error
+                message = "evaluation %d failed: %s; it is ranked last, and later failures are only counted"
+                logger.warning(message, self.evaluations, outcome.error)
+            return
+        key = (outcome.violation, outcome.value)
+        if self.best is None or key < (self.best.violation, self.best.value):
+            self.best = Best(params, outcome.value, outcome.violation, self.evaluations)
+
+    def _reached(self) -> bool:
+        best = self.best
+        return self.target is not None and best is not None and best.feasible and best.value <= self.target
+
+    def _progress(self, optimizer: Optimizer) -> Progress:
+        return Progress(
+            evaluations=self.evaluations,
+            budget=self.budget,
+            run=optimizer.run,
+            generation=optimizer.generation,
+            popsize=optimizer.popsize,
+            step_size=optimizer.step_size,
+            failures=self.failures,
+            best=self.best,
+        )
+
+    def result(self, stop: StopReason, seed: int) -> Result:
+        best = self.best
+        return Result(
+            params=None if best is None else dict(best.params),
+            value=math.inf if best is None else best.value,
+            violation=math.inf if best is None else best.violation,
+            evaluations=self.evaluations,
+            failures=self.failures,
+            stop=stop,
+            runs=tuple(self.runs),
+            seed=seed,
+            first_error=self.first_error,
+        )
+
+
+def minimize(
+    objective: Objective,
+    space: Space,
+    *,
+    budget: int,
+    target: float | None = None,
+    method: str | Cma = "margin",
+    seed: int | None = None,
+    popsize: int | None = None,
+    restarts: bool | int = True,
+    callback: Callback | None = None,
+    progress: bool = False,
+    on_error: Literal["fail", "raise"] = "fail",
+    cache: bool | None = None,
+    stopping: Stopping = Stopping(),
+) -> Result:
+    """Minimise `objective` over `space`.
+
+    Parameters
+    ----------
+    objective
+        Called with a dict of Python floats, ints and bools; returns a number, or an `Outcome` with
+        constraints. If it raises or returns NaN, the evaluation has failed and is ranked last.
+    budget
+        The largest number of evaluations.
+    target
+        Stop as soon as a feasible value is at or below this.
+    method, popsize, stopping
+        As for `Optimizer`; `popsize` is that of the first run.
+    seed
+        The same seed gives the same search; None draws one, reported in the result.
+    restarts
+        Whether to start again, with a doubled population and from a random point, when a run has
+        converged before the budget is spent; a number allows at most so many restarts.
+    callback
+        Called after every generation with a `Progress`; a true return value stops the search.
+    progress
+        Show a live display in the terminal.
+    on_error
+        ``"fail"`` counts an exception as a failed evaluation, ``"raise"`` lets it through.
+    cache
+        Whether a point that was evaluated before is answered from memory, at no cost to the budget.
+        Default: where every variable is discrete.
+
+    Examples
+    --------
+    >>> from mixcma import Bool, Float, Int, Space, minimize
+    >>> space = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool()})
+    >>> def cost(p):
+    ...     return p["x"]**2 + (p["n"] - 3)**2 + p["on"]
+    >>> result = minimize(cost, space, budget=2000, target=1e-9, seed=1)
+    >>> result.params["n"], result.params["on"], result.stop.name
+    (3, False, 'target')
+    """
+    _check_settings(objective, space, budget, target, restarts, on_error)
+    seed = fresh_seed() if seed is None else seed
+    cache = space.size is not None if cache is None else cache
+    encoding = Encoding(space)
+    first = default_popsize(encoding.dimension) if popsize is None else popsize
+    allowed = math.inf if restarts is True else int(restarts)
+    with progress_display(budget) if progress else nullcontext(None) as display:
+        known: dict[tuple[Value, ...], Outcome] | None = {} if cache else None
+        search = _Search(objective, budget, target, _joined(display, callback), on_error == "raise", known)
+        run, stop = 0, None
+        while stop is None:
+            optimizer = Optimizer(
+                space,
+                method=method,
+                seed=seed,
+                popsize=first if run == 0 else ipop_popsize(first, run),
+                mean=start_mean(encoding, seed, run),
+                stopping=stopping,
+                run=run,
+            )
+            before = search.evaluations
+            reason = _run_or_interrupt(search, optimizer)
+            value = math.inf if optimizer.best is None else optimizer.best.value
+            search.runs.append(Run(optimizer.popsize, optimizer.evaluations, value, reason))
+            logger.info("run %d ended after %d evaluations: %s", run, optimizer.evaluations, reason)
+            run += 1
+            if reason is optimizer.stop and search.evaluations in (before, space.size):
+                reason = EXHAUSTED
+            if reason is not optimizer.stop or reason is FAILING or run > allowed:
+                stop = reason
+    return search.result(stop, seed)
+
+
+def _run_or_interrupt(search: _Search, optimizer: Optimizer) -> StopReason:
+    try:
+        return search.run(optimizer)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _joined(display: Callback | None, callback: Callback | None) -> Callback | None:
+    """Both, one after the other; the display never stops a search."""
+    if display is None:
+        return callback
+
+    def both(progress: Progress) -> object:
+        display(progress)
+        return callback is not None and callback(progress)
+
+    return both
+
+
+def _check_settings(
+    objective: object, space: object, budget: object, target: object, restarts: object, on_error: object
+) -> None:
+    if not callable(objective):
+        raise ValueError(f"objective: expected a function of a dict, but got {objective!r}; pass a callable")
+    if not isinstance(space, Space):
+        raise ValueError(f'space: expected a Space, but got {space!r}; write Space({{"x": Float(0, 1)}})')
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ValueError(
+            f"budget: expected a positive number of evaluations, but got {budget!r}; pass budget=1000"
+        )
+    if target is not None and (not isinstance(target, int | float) or math.isnan(target)):
+        raise ValueError(f"target: expected a number or None, but got {target!r}; leave it out")
+    if not isinstance(restarts, int) or restarts < 0:
+        raise ValueError(
+            f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True"
+        )
+    if on_error not in ("fail", "raise"):
+        raise ValueError(f'on_error: expected "fail" or "raise", but got {on_error!r}; choose one of them')

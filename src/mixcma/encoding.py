@@ -1,0 +1,331 @@
+"""Space -> arrays: how a latent vector becomes parameters, and parameters a latent vector."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.core.coordinates import LARGEST_LOG, Coordinates, LogGrid, Tables, cell_index, float_values
+from mixcma.space import Bool, Discrete, Float, Int, Params, Space, Value, Variable, invalid
+
+FloatArray = NDArray[np.float64]
+
+# The default initial standard deviation is this part of the range.
+INITIAL_FRACTION = 0.25
+# Random starts of floats without bounds lie within this many standard deviations of the mean.
+START_REACH = 2.0
+
+
+# The order of the latent coordinates.
+KIND_ORDER: tuple[type[Variable], ...] = (Float, Int, Bool, Discrete)
+# Cells narrower than this part of the largest latent number cannot be told apart around it.
+NARROWEST_CELL = 8 * sys.float_info.epsilon
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One free variable as a line: value = decode(t), searched in u = (t - origin) / scale.
+
+    For an integer, t counts steps from its lowest value, or is the logarithm of the value.
+    """
+
+    origin: float
+    scale: float
+    mean: float  # t where the search starts
+    low: float  # t of the smallest and the largest value, infinite without a bound
+    high: float
+    bounds: tuple[float, float]  # the bounds of a float in its own units, else infinite
+    cells: int  # number of values, 0 for floats
+    first: float  # value of the first cell, distance of evenly spaced values;
+    spacing: float  # for arbitrary sets both count the values
+    log: bool
+    values: tuple[float, ...] | None  # for arbitrary sets
+
+    def latent(self, t: float) -> float:
+        return (t - self.origin) / self.scale
+
+
+def axis(variable: Variable) -> Axis:
+    """The line on which `variable` is searched."""
+    if isinstance(variable, Float):
+        return _float_axis(variable)
+    if isinstance(variable, Discrete):
+        values = tuple(float(value) for value in variable.values)
+        line = _line(values[0], values[-1], len(values), variable)
+        return Axis(**line, first=0.0, spacing=1.0, log=False, values=values)
+    if isinstance(variable, Bool):
+        return Axis(**_line(0.0, 1.0, 2, variable), first=0.0, spacing=1.0, log=False, values=None)
+    assert isinstance(variable, Int)
+    return _int_axis(variable)
+
+
+def _float_axis(variable: Float) -> Axis:
+    low = -math.inf if variable.low is None else variable.low
+    high = math.inf if variable.high is None else variable.high
+    bounds = (low, high)
+    if variable.log:
+        low, high = math.log(low), min(LARGEST_LOG, math.log(high) if math.isfinite(high) else math.inf)
+    bounded = math.isfinite(low) and math.isfinite(high) and not (variable.log and variable.high is None)
+    mean = _transformed(variable.mean, variable.log)
+    std = variable.std or (INITIAL_FRACTION * (high - low) if bounded else 1.0)
+    if mean is None:
+        middle = low / 2 + high / 2 if bounded else 0.0
+        mean = middle if bounded else min(max(middle, low + std), high - std)
+    origin = low if math.isfinite(low) else 0.0
+    return Axis(origin, std, mean, low, high, bounds, 0, 0.0, 0.0, variable.log, None)
+
+
+def _int_axis(variable: Int) -> Axis:
+    cells = (variable.high - variable.low) // variable.step + 1
+    if variable.log:
+        line = _line(math.log(variable.low), math.log(variable.high), cells, variable)
+        line["mean"] = _transformed(variable.mean, True) if variable.mean else line["mean"]
+        return Axis(**line, first=variable.low, spacing=variable.step, log=True, values=None)
+    counted = Int(0, cells - 1, std=variable.std and variable.std / variable.step)
+    line = _line(0.0, float(cells - 1), cells, counted)
+    if variable.mean is not None:
+        line["mean"] = (variable.mean - variable.low) / variable.step
+    return Axis(**line, first=variable.low, spacing=variable.step, log=False, values=None)
+
+
+def _line(low: float, high: float, cells: int, variable: Variable) -> dict[str, Any]:
+    """Bounds, scale and start of a discrete variable; its range includes half a cell on either side."""
+    width = (high - low) * cells / (cells - 1)
+    return {
+        "origin": low,
+        "scale": variable.std or INITIAL_FRACTION * width,
+        "mean": (low + high) / 2 if variable.mean is None else variable.mean,
+        "low": low,
+        "high": high,
+        "bounds": (-math.inf, math.inf),
+        "cells": cells,
+    }
+
+
+def _transformed(value: float | None, log: bool) -> float | None:
+    return math.log(value) if log and value is not None else value
+
+
+class Encoding:
+    """The free variables of a space as latent coordinates, those of one kind side by side.
+
+    Examples
+    --------
+    >>> encoding = Encoding(Space({"ribs": Int(1, 12), "radius": Float(10, 200)}))
+    >>> encoding.decode(encoding.encode({"ribs": 3, "radius": 42.5})[None])
+    [{'ribs': 3, 'radius': 42.5}]
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.names = tuple(sorted(space.free, key=lambda name: KIND_ORDER.index(type(space[name]))))
+        if not self.names:
+            raise ValueError(
+                f"the space {list(space)}: expected at least one variable with two or more values, "
+                "but all are constant; widen the bounds of one"
+            )
+        self.axes = tuple(axis(space[name]) for name in self.names)
+        self.coordinates = _coordinates(self.axes)
+        self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
+        self._decoder = Decoder(space, self.names, self.axes)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.axes)
+
+    @property
+    def start_box(self) -> tuple[FloatArray, FloatArray]:
+        """Where random starts are drawn from, in latent units: the bounds, cells included.
+
+        A float without a bound starts at most `START_REACH` standard deviations from its mean on that side.
+        """
+        half = [(a.high - a.low) / (2 * (a.cells - 1)) if a.cells else 0.0 for a in self.axes]
+        low = [a.mean - START_REACH * a.scale if math.isinf(a.low) else a.low - h
+               for a, h in zip(self.axes, half)]  # fmt: skip
+        high = [a.mean + START_REACH * a.scale if math.isinf(a.high) else a.high + h
+                for a, h in zip(self.axes, half)]  # fmt: skip
+        latent = [[a.latent(t) for a, t in zip(self.axes, bound)] for bound in (low, high)]
+        return np.array(latent[0]), np.array(latent[1])
+
+    def decode(self, latent: FloatArray) -> list[Params]:
+        """The parameters that latent points (L, N) stand for, in true Python types."""
+        floats = float_values(self.coordinates, latent)
+        return self._decoder(floats, cell_index(self.coordinates, latent))
+
+    def encode(self, params: Mapping[str, Any]) -> FloatArray:
+        """A latent point (N,) that decodes to `params`: the middle of its cells."""
+        checked = self.space.check_params(params)
+        return np.array([self._encode_value(i, checked[name]) for i, name in enumerate(self.names)])
+
+    def encode_mean(self, mean: Mapping[str, float]) -> FloatArray:
+        """The latent point (N,) of an initial mean; names left out keep their own."""
+        for name, value in mean.items():
+            if name not in self.space:
+                invalid(name, f"a variable of the space {list(self.space)}", name, "remove it from mean")
+            _replaced_mean(self.space[name], name, value)
+        axes = [axis(_replaced_mean(self.space[n], n, mean.get(n))) for n in self.names]
+        return np.array([a.latent(b.mean) for a, b in zip(self.axes, axes)])
+
+    def _encode_value(self, i: int, value: Value) -> float:
+        line = self.axes[i]
+        if line.log:
+            return line.latent(math.log(value))
+        if line.values is None and line.cells:
+            return line.latent((value - int(line.first)) // int(line.spacing))
+        return line.latent(float(value))
+
+
+def _replaced_mean(variable: Variable, name: str, mean: float | None) -> Variable:
+    return variable if mean is None else replace(variable, mean=mean).checked(name)
+
+
+class Decoder:
+    """Floats and cell indices -> dicts of true Python numbers, in the order of the space.
+
+    Each kind of variable is a block of columns that is converted at once; then rows are put in order.
+    """
+
+    def __init__(self, space: Space, names: Sequence[str], axes: Sequence[Axis]) -> None:
+        kinds = [type(space[name]) for name in names]
+        ends = np.cumsum([0] + [kinds.count(kind) for kind in KIND_ORDER]).tolist()
+        self._floats, self._ints, self._bools, self._sets = (
+            slice(start, end) for start, end in itertools.pairwise(ends)
+        )
+        integers = axes[self._ints]
+        self._first = np.array([int(a.first) for a in integers], dtype=np.int64)
+        self._spacing = np.array([int(a.spacing) for a in integers], dtype=np.int64)
+        self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
+        self._present = [start < end for start, end in itertools.pairwise(ends)]
+        self._values = [tuple(cast(Discrete, space[name]).values) for name in names[self._sets]]
+        self._constants = list(space.constants.values())
+        self._names = space.names
+        position = {name: i for i, name in enumerate([*names, *space.constants])}
+        order = [position[name] for name in space.names]
+        self._reorder = None if order == sorted(order) else operator.itemgetter(*order)
+
+    def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
+        """(L, N), (L, N) -> L dicts."""
+        rows: list[list[Value]] = floats[:, self._floats].tolist()
+        _, ints, bools, sets = self._present
+        if ints:
+            # in 64-bit integers: beyond 2**53 the last index is not exact as a float
+            index = np.minimum(k[:, self._ints].astype(np.int64), self._last)
+            rows = _joined(rows, (self._first + self._spacing * index).tolist())
+        if bools:
+            rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())
+        if sets:
+            indices = k[:, self._sets].astype(np.int64).tolist()
+            rows = _joined(rows, [[z[i] for z, i in zip(self._values, row)] for row in indices])
+        if self._constants:
+            rows = [row + self._constants for row in rows]
+        names, reorder = self._names, self._reorder
+        if reorder is None:
+            return [dict(zip(names, row)) for row in rows]
+        return [dict(zip(names, reorder(row))) for row in rows]
+
+
+def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
+    return [a + b for a, b in zip(left, right)]
+
+
+def _coordinates(axes: Sequence[Axis]) -> Coordinates:
+    def column(of: Callable[[Axis], float]) -> FloatArray:
+        return np.array([of(a) for a in axes], dtype=np.float64)
+
+    log_float = np.array([a.log and not a.cells for a in axes])
+    bounded_float = any(not a.cells and (math.isfinite(a.low) or math.isfinite(a.high)) for a in axes)
+    low, high = column(lambda a: _latent_ends(a)[0]), column(lambda a: _latent_ends(a)[1])
+    bounded = bool((np.isfinite(low) | np.isfinite(high)).any())
+    granularity = column(_granularity)
+    return Coordinates(
+        origin=column(lambda a: a.origin),
+        scale=column(lambda a: a.scale),
+        log=log_float if log_float.any() else None,
+        low=column(lambda a: a.bounds[0]) if bounded_float else None,
+        high=column(lambda a: a.bounds[1]) if bounded_float else None,
+        latent_low=low if bounded else None,
+        latent_high=high if bounded else None,
+        discrete=np.array([a.cells > 0 for a in axes]),
+        margin=np.array([a.cells > 0 and NARROWEST_CELL * (a.cells - 1) < 1 for a in axes]),
+        last=column(lambda a: max(a.cells - 1, 0)),
+        width=column(lambda a: 1 / a.scale if a.cells and not a.log and a.values is None else 1.0),
+        first=column(lambda a: a.first),
+        spacing=column(lambda a: a.spacing),
+        log_grid=_log_grid(axes),
+        tables=_tables(axes),
+        granularity=granularity,
+        anchor=column(lambda a: a.latent((a.low + a.high) / 2) if a.cells == 2 else 0.0),
+        box_low=column(lambda a: _box(a)[0]),
+        box_high=column(lambda a: _box(a)[1]),
+    )
+
+
+def _granularity(line: Axis) -> float:
+    """The mean latent distance of neighbouring values."""
+    return (line.high - line.low) / (line.cells - 1) / line.scale if line.cells else 0.0
+
+
+def _latent_ends(line: Axis) -> tuple[float, float]:
+    """The latent bounds of a float; of three or more values the outer ends of their cells; else none."""
+    if 0 < line.cells <= 2:
+        return -math.inf, math.inf
+    half = _granularity(line) / 2
+    return line.latent(line.low) - half, line.latent(line.high) + half
+
+
+def _box(line: Axis) -> tuple[float, float]:
+    """The box of Section 3: for two values their threshold -+ S, for more the first and the last value."""
+    if not line.cells:
+        return -math.inf, math.inf
+    low, high = line.latent(line.low), line.latent(line.high)
+    if line.cells == 2:
+        middle, S = (low + high) / 2, high - low
+        return middle - S, middle + S
+    return low, high
+
+
+def _log_grid(axes: Sequence[Axis]) -> LogGrid | None:
+    member = np.array([a.log and a.cells > 0 for a in axes])
+    if not member.any():
+        return None
+
+    def where(of: Callable[[Axis], float], otherwise: float) -> FloatArray:
+        return np.array([of(a) if m else otherwise for a, m in zip(axes, member)], dtype=float)
+
+    return LogGrid(
+        member=member,
+        origin=where(lambda a: a.origin, 0.0),
+        scale=where(lambda a: a.scale, 0.0),
+        first=where(lambda a: a.first, 1.0),
+        spacing=where(lambda a: a.spacing, 0.0),
+    )
+
+
+def _tables(axes: Sequence[Axis]) -> Tables | None:
+    listed = [(i, a, a.values) for i, a in enumerate(axes) if a.values is not None]
+    if not listed:
+        return None
+    longest = max(len(values) for _, _, values in listed)
+    row = np.zeros(len(axes), dtype=np.int64)
+    thresholds = np.full((len(listed), longest - 1), np.inf)
+    padded = np.empty((len(listed), longest))
+    for t, (i, line, values) in enumerate(listed):
+        row[i] = t
+        z = np.array(values)
+        thresholds[t, : len(z) - 1] = (z[:-1] / 2 + z[1:] / 2 - line.origin) / line.scale
+        padded[t] = np.concatenate([z, np.full(longest - len(z), z[-1])])
+    return Tables(
+        member=np.array([a.values is not None for a in axes]),
+        columns=np.array([i for i, _, _ in listed]),
+        row=row,
+        thresholds=thresholds,
+        values=padded,
+    )

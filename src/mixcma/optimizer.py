@@ -1,0 +1,313 @@
+"""Optimizer and Candidate: the thin mutable shell around the core."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
+from mixcma.core.sampling import Sample
+from mixcma.core.state import decompose, initial_state
+from mixcma.core.stopping import (
+    CONDITION,
+    FAILING,
+    FLAT,
+    NUMERICAL,
+    VARIANCE,
+    Stopping,
+    StopReason,
+    condition_number,
+    flat_window,
+    is_flat,
+)
+from mixcma.core.strategy import strategy
+from mixcma.encoding import Encoding
+from mixcma.noise import NoiseSource, fresh_seed
+from mixcma.outcome import Outcome, Told, read_outcomes
+from mixcma.space import Params, Space
+
+SMALLEST_POPSIZE = 4
+T = TypeVar("T")
+
+
+class Draw(NamedTuple):
+    """What the candidates of one generation have in common."""
+
+    run: int
+    generation: int
+    sample: Sample
+
+
+class Candidate:
+    """A point to evaluate: its `params`, and the latent sample it came from."""
+
+    __slots__ = ("_draw", "index", "params")
+
+    def __init__(self, params: Params, index: int, draw: Draw) -> None:
+        self.params = params
+        self.index = index
+        self._draw = draw
+
+    @property
+    def run(self) -> int:
+        return self._draw.run
+
+    @property
+    def generation(self) -> int:
+        return self._draw.generation
+
+    @property
+    def latent(self) -> NDArray[np.float64]:
+        """The latent point (N,) that `params` was decoded from."""
+        latent: NDArray[np.float64] = self._draw.sample.v[self.index]
+        return latent
+
+    @property
+    def penalty(self) -> float:
+        """What the method adds to this candidate's value before ranking (``"im-box"``), else 0."""
+        penalty = self._draw.sample.penalty
+        return 0.0 if penalty is None else float(penalty[self.index])
+
+    def __repr__(self) -> str:
+        return f"Candidate({self.params!r}, generation={self.generation}, index={self.index})"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best evaluation so far: feasible before infeasible, then less violation, then less value."""
+
+    params: Params
+    value: float
+    violation: float
+    evaluation: int
+
+    @property
+    def feasible(self) -> bool:
+        return self.violation == 0.0
+
+
+class Optimizer:
+    """Ask for candidates, tell their values; one run of one method.
+
+    Parameters
+    ----------
+    space
+        What may be varied.
+    method
+        ``"margin"`` (CMA-ES with Margin), ``"im"`` and ``"im-box"`` (CMA-ES-IM without and with the
+        box), ``"cma"`` (plain CMA-ES, rounded), or one of the classes of `mixcma.core.methods`.
+    seed
+        The same seed gives the same run; None draws one, kept in `seed`.
+    popsize
+        Candidates a generation; default 4 + floor(3 ln N).
+    mean
+        Initial means by name, instead of those of the variables.
+    stopping
+        When to give up.
+    run
+        Number of this run among the restarts of a search; runs of the same seed are independent.
+
+    Examples
+    --------
+    >>> from mixcma import Float, Int, Space
+    >>> optimizer = Optimizer(Space({"x": Float(-5, 5), "n": Int(0, 9)}), seed=1)
+    >>> while not optimizer.stop:
+    ...     candidates = optimizer.ask()
+    ...     optimizer.tell(candidates, [c.params["x"]**2 + (c.params["n"] - 3)**2 for c in candidates])
+    >>> optimizer.best.params["n"], optimizer.stop.name
+    (3, 'flat')
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        method: str | Cma = "margin",
+        seed: int | None = None,
+        popsize: int | None = None,
+        mean: Mapping[str, float] | NDArray[np.float64] | None = None,
+        stopping: Stopping = Stopping(),
+        run: int = 0,
+    ) -> None:
+        self.space = space
+        self.method = _method(method)
+        self.seed = fresh_seed() if seed is None else _seed(seed)
+        self.run = run
+        self.stopping = stopping
+        self.encoding = Encoding(space)
+        self.setting = Setting(
+            strategy(self.encoding.dimension, _popsize(popsize)), self.encoding.coordinates
+        )
+        self.state = initial_state(self._initial_mean(mean))
+        self.evaluations = 0
+        self.failures = 0
+        self.best: Best | None = None
+        self.stop: StopReason | None = None
+        self._noise = NoiseSource(
+            self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms
+        )
+        self._asked: list[Candidate] | None = None
+        self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
+        self._failed_generations = 0
+        self._smallest_eigenvalue = 1.0
+        self._condition = 1.0
+        window = flat_window(self.encoding.dimension, self.popsize)
+        self._recent_best: deque[float] = deque(maxlen=window)
+
+    @property
+    def popsize(self) -> int:
+        return self.setting.strategy.popsize
+
+    @property
+    def generation(self) -> int:
+        """Generations told so far."""
+        return self._draws
+
+    @property
+    def step_size(self) -> float:
+        return float(self.state.sigma[0])
+
+    def ask(self) -> list[Candidate]:
+        """A generation of candidates, all of which are to be evaluated and told."""
+        if self._asked is not None:
+            raise RuntimeError(
+                f"ask: generation {self._draws} was asked for already and has not been told; "
+                "call tell(candidates, values) with all of its candidates first"
+            )
+        sample = self.method.sample(self.setting, self.state, self._noise(self._draws))
+        draw = Draw(self.run, self._draws, sample)
+        params = self.encoding.decode(sample.v)
+        self._asked = [Candidate(p, i, draw) for i, p in enumerate(params)]
+        return list(self._asked)
+
+    def tell(self, candidates: Sequence[Candidate], outcomes: Iterable[float | Outcome | None]) -> None:
+        """Give the values of all candidates of the last `ask`, in any order.
+
+        A value is a number or an `Outcome`; None and NaN mark a failed evaluation.
+        """
+        told = read_outcomes(self._in_order(list(candidates), list(outcomes)))
+        asked, self._asked = self._asked, None
+        assert asked is not None
+        self._record(asked, told)
+        self._draws += 1
+        if told.failures == len(asked):
+            self._failed_generations += 1
+        else:
+            self._failed_generations = 0
+            self._update(asked[0]._draw.sample, told)
+        self.stop = self._stop_reason()
+
+    def _in_order(self, candidates: list[Candidate], outcomes: list[T]) -> list[T]:
+        """The outcomes in the order of `ask`, after checking that they are all there, once."""
+        asked = self._asked
+        if asked is None:
+            raise RuntimeError("tell: no candidates are waiting; call ask() first")
+        if len(candidates) != len(outcomes):
+            raise ValueError(
+                f"tell: expected a value for each candidate, but got {len(candidates)} candidates "
+                f"and {len(outcomes)} values; pass two lists of the same length"
+            )
+        if candidates == asked:
+            return outcomes
+        placed: dict[int, T] = {}
+        for candidate, outcome in zip(candidates, outcomes):
+            index = getattr(candidate, "index", -1)
+            if not 0 <= index < len(asked) or asked[index] is not candidate:
+                raise ValueError(
+                    f"tell: expected candidates of generation {self._draws} of this optimizer, but got "
+                    f"{candidate!r}; pass the very objects that the last ask() returned"
+                )
+            if index in placed:
+                raise ValueError(f"tell: {candidate!r} was given twice; pass each candidate once")
+            placed[index] = outcome
+        if len(placed) < len(asked):
+            missing = sorted(set(range(len(asked))) - set(placed))
+            raise ValueError(
+                f"tell: expected all {len(asked)} candidates of generation {self._draws}, but those with "
+                f"index {missing} are missing; tell them too (None marks a failed evaluation)"
+            )
+        return [placed[index] for index in range(len(asked))]
+
+    def _record(self, asked: list[Candidate], told: Told) -> None:
+        """Count, and keep the best."""
+        self.failures += told.failures
+        key, best = (told.best_violation, told.best_value), self.best
+        if told.failures < len(asked) and (best is None or key < (best.violation, best.value)):
+            where = self.evaluations + told.best + 1
+            self.best = Best(asked[told.best].params, told.best_value, told.best_violation, where)
+        self.evaluations += len(asked)
+
+    def _update(self, sample: Sample, told: Told) -> None:
+        self._recent_best.append(told.best_value)
+        self.state = tell(self.method, self.setting, self.state, sample, told.values, told.violations)
+        if self.state.generation % self.setting.strategy.eigen_interval == 0:
+            self._decompose()
+
+    def _decompose(self) -> None:
+        if np.isfinite(self.state.C).all():
+            self.state = decompose(self.state)
+            self._smallest_eigenvalue = float(self.state.eigenvalues[0])
+            self._condition = float(condition_number(self.state))
+        else:
+            self._condition = math.nan
+
+    def _stop_reason(self) -> StopReason | None:
+        limits, sigma = self.stopping, self.step_size
+        if self._failed_generations >= limits.failing_generations:
+            return FAILING
+        if not (0 < sigma < math.inf and math.isfinite(self._condition)):
+            return NUMERICAL
+        if sigma * sigma * self._smallest_eigenvalue < limits.min_variance:
+            return VARIANCE
+        if self._condition > limits.max_condition:
+            return CONDITION
+        recent, tolerance = self._recent_best, limits.flat_tolerance
+        if tolerance is not None and len(recent) == recent.maxlen and is_flat(recent, tolerance):
+            return FLAT
+        return None
+
+    def _initial_mean(self, mean: Mapping[str, float] | NDArray[np.float64] | None) -> NDArray[np.float64]:
+        if mean is None:
+            return self.encoding.initial_mean
+        if isinstance(mean, Mapping):
+            return self.encoding.encode_mean(mean)
+        return np.array(mean, dtype=np.float64)
+
+
+def _method(method: str | Cma) -> Cma:
+    if isinstance(method, str) and method in METHODS:
+        method = METHODS[method]
+    if not isinstance(method, Cma):
+        known = ", ".join(repr(name) for name in METHODS)
+        raise ValueError(
+            f"method: expected one of {known} or a method object, but got {method!r}; choose one"
+        )
+    if isinstance(method, Margin) and method.alpha is not None and not 0 < method.alpha < 0.5:
+        raise ValueError(
+            f"alpha of Margin: expected a number between 0 and 0.5, but got {method.alpha!r}; "
+            "leave it out to use 1 / (N lambda)"
+        )
+    return method
+
+
+def _seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed: expected a non-negative integer or None, but got {seed!r}; pass seed=1")
+    return int(seed)
+
+
+def _popsize(popsize: object) -> int | None:
+    if popsize is None:
+        return None
+    if isinstance(popsize, bool) or not isinstance(popsize, int | np.integer) or popsize < SMALLEST_POPSIZE:
+        raise ValueError(
+            f"popsize: expected an integer of at least {SMALLEST_POPSIZE}, but got {popsize!r}; "
+            "leave it out to use 4 + floor(3 ln N)"
+        )
+    return int(popsize)

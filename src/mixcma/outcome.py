@@ -1,0 +1,129 @@
+"""What one evaluation gave: a value and constraints, or a failure."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one evaluation.
+
+    Parameters
+    ----------
+    value
+        What is minimised.
+    constraints
+        g1, g2, ...: the point is feasible where every one is <= 0.
+    error
+        Why the evaluation failed; None if it did not.
+
+    Examples
+    --------
+    >>> Outcome(3.0, constraints=[-1.0, 0.25]).violation
+    0.25
+    """
+
+    value: float
+    constraints: Sequence[float] = ()
+    error: str | None = None
+
+    @property
+    def violation(self) -> float:
+        """The total violation, sum max(0, g); 0 where feasible, infinite where failed."""
+        if self.failed:
+            return math.inf
+        return math.fsum(max(0.0, g) for g in self.constraints)
+
+    @property
+    def feasible(self) -> bool:
+        return self.violation == 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+
+def failure(error: str) -> Outcome:
+    """A failed evaluation: it is ranked behind all others."""
+    return Outcome(math.inf, (), error)
+
+
+def interpret(given: object) -> Outcome:
+    """Read what an objective returned: a number, an Outcome, or something that counts as a failure.
+
+    NaN, None and things that are not numbers are failures. -inf is refused with a ValueError,
+    since nothing could ever beat it. +inf is a value, ranked behind every finite one.
+    """
+    outcome = given if isinstance(given, Outcome) else Outcome(given)  # type: ignore[arg-type]
+    if outcome.failed:
+        return failure(str(outcome.error))
+    value = _real(outcome.value)
+    if value is None:
+        return failure(f"expected a number, but the objective returned {_shown(outcome.value)}")
+    if value == -math.inf:
+        raise ValueError(
+            "the value of an evaluation: expected a number, but got -inf; nothing could ever beat it, "
+            "so return a finite value, or +inf or NaN for a point that failed"
+        )
+    if isinstance(outcome.constraints, str | bytes) or not hasattr(outcome.constraints, "__iter__"):
+        return failure(f"expected a list of constraints, but got {_shown(outcome.constraints)}")
+    constraints = [_real(g) for g in outcome.constraints]
+    if any(g is None for g in constraints):
+        return failure(f"expected numbers as constraints, but got {_shown(outcome.constraints)}")
+    return Outcome(value, tuple(g for g in constraints if g is not None))
+
+
+def _real(given: object) -> float | None:
+    """A float that is not NaN, from any real number or zero-dimensional array; else None."""
+    if type(given) is float:
+        return given if given == given else None
+    if getattr(given, "shape", None) == () and hasattr(given, "item"):
+        given = given.item()
+    if not isinstance(given, numbers.Real):
+        return None
+    number = float(given)
+    return None if math.isnan(number) else number
+
+
+def _shown(given: object) -> str:
+    shown = repr(given)
+    return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+@dataclass(frozen=True)
+class Told:
+    """The outcomes of a generation as arrays; `violations` is None where nothing is violated."""
+
+    values: NDArray[np.float64]
+    violations: NDArray[np.float64] | None
+    failures: int
+    best: int  # index of the best: least violation, then least value
+
+    @property
+    def best_value(self) -> float:
+        return float(self.values[self.best])
+
+    @property
+    def best_violation(self) -> float:
+        return 0.0 if self.violations is None else float(self.violations[self.best])
+
+
+def read_outcomes(given: Sequence[object]) -> Told:
+    """Numbers, Outcomes, None -> arrays. Plain floats, the common case, are read at once."""
+    if set(map(type, given)) == {float}:
+        values = np.array(given)
+        if np.isfinite(values).all():
+            return Told(values, None, 0, int(values.argmin()))
+    outcomes = [interpret(value) for value in given]
+    values = np.array([outcome.value for outcome in outcomes])
+    violations = np.array([outcome.violation for outcome in outcomes])
+    failures = sum(outcome.failed for outcome in outcomes)
+    best = int(np.lexsort((values, violations))[0])
+    return Told(values, violations if violations.any() else None, failures, best)

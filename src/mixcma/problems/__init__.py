@@ -1,0 +1,8 @@
+"""Problems to measure an optimiser on: the paper's functions, and designs from engineering."""
+
+from __future__ import annotations
+
+from mixcma.problems.engineering import DESIGNS, Design
+from mixcma.problems.paper import PAPER_FUNCTIONS, PROBLEMS, Problem, problem
+
+__all__ = ["DESIGNS", "PAPER_FUNCTIONS", "PROBLEMS", "Design", "Problem", "problem"]

@@ -1,0 +1,247 @@
+"""Mixed designs from the engineering literature, with the best solutions known.
+
+Each is a plain function of a design, whose docstring gives the source; `DESIGNS` adds the space
+and the best known design. Constraints are g <= 0, those with units divided by their limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mixcma.outcome import Outcome
+from mixcma.space import Bool, Discrete, Float, Int, Params, Space, Value
+
+# Wire diameters on sale, in inches; Sandgren (1990) as tabulated by Lampinen & Zelinka (1999).
+WIRES = (
+    *(0.009, 0.0095, 0.0104, 0.0118, 0.0128, 0.0132, 0.014, 0.015, 0.0162, 0.0173, 0.018),
+    *(0.020, 0.023, 0.025, 0.028, 0.032, 0.035, 0.041, 0.047, 0.054, 0.063, 0.072, 0.080, 0.092),
+    *(0.105, 0.120, 0.135, 0.148, 0.162, 0.177, 0.192, 0.207, 0.225, 0.244, 0.263, 0.283, 0.307),
+    *(0.331, 0.362, 0.394, 0.4375, 0.500),
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A design problem: what may be chosen, what it costs, and the best that is known.
+
+    Parameters
+    ----------
+    name
+        Its key in `DESIGNS`.
+    space
+        The variables and their ranges.
+    evaluate
+        A design to its `Outcome`, or to a float where nothing constrains it.
+    best_known
+        The lowest value of a feasible design in the literature.
+    best_params
+        A feasible design with that value, its digits rounded to the feasible side.
+    source
+        Where the problem was published.
+    tolerance
+        A run has solved the problem at a feasible value within this share of `best_known`.
+
+    Examples
+    --------
+    >>> vessel = DESIGNS["pressure_vessel"]
+    >>> outcome = vessel({"shell": 1.0, "head": 0.5, "radius": 50.0, "length": 120.0})
+    >>> round(outcome.value, 2), outcome.feasible
+    (7328.96, True)
+    """
+
+    name: str
+    space: Space
+    evaluate: Callable[[Mapping[str, Value]], Outcome | float]
+    best_known: float
+    best_params: Params
+    source: str
+    tolerance: float = 1e-6
+
+    def __call__(self, params: Mapping[str, Value]) -> Outcome | float:
+        """Evaluate one design."""
+        return self.evaluate(params)
+
+    @property
+    def target(self) -> float:
+        """The value at which a feasible design counts as solved."""
+        return self.best_known * (1.0 + self.tolerance)
+
+
+def pressure_vessel(params: Mapping[str, Value]) -> Outcome:
+    """Cost of a cylindrical pressure vessel with hemispherical heads, in dollars.
+
+    E. Sandgren (1990), Nonlinear integer and discrete programming in mechanical design
+    optimization, Journal of Mechanical Design 112(2): 223-229. Rolled plates come in multiples of
+    0.0625 in. Coefficients and ranges as restated by C. A. Coello Coello (2000), Computers in
+    Industry 41(2): 113-127, which nearly all later work follows: with a length of at most 200 in,
+    the limit of 240 in can never be active.
+
+    Best known: 6059.714335 at shell 0.8125, head 0.4375, radius 42.0984456, length 176.6365958;
+    proven optimal by X.-S. Yang et al. (2013), Int. J. of Bio-Inspired Computation 5(6): 329-335.
+    """
+    shell, head = params["shell"], params["head"]
+    radius, length = params["radius"], params["length"]
+    cost = (
+        0.6224 * shell * radius * length
+        + 1.7781 * head * radius**2
+        + 3.1661 * shell**2 * length
+        + 19.84 * shell**2 * radius
+    )
+    volume = math.pi * radius**2 * length + 4.0 / 3.0 * math.pi * radius**3
+    return Outcome(
+        cost,
+        constraints=(
+            0.0193 * radius - shell,  # in, the stress in the shell
+            0.00954 * radius - head,  # in, the stress in the heads
+            1.0 - volume / 1_296_000.0,
+            length / 240.0 - 1.0,
+        ),
+    )
+
+
+def gear_train(params: Mapping[str, Value]) -> float:
+    """Squared error of a gear train's ratio a b / (c d) against 1 / 6.931.
+
+    E. Sandgren (1990), Nonlinear integer and discrete programming in mechanical design
+    optimization, Journal of Mechanical Design 112(2): 223-229. Four wheels of 12 to 60 teeth.
+
+    Best known, and optimal by enumeration: 2.700857e-12 at {16, 19} over {43, 49}.
+    """
+    ratio = (params["a"] * params["b"]) / (params["c"] * params["d"])
+    return (1.0 / 6.931 - ratio) ** 2
+
+
+def coil_spring(params: Mapping[str, Value]) -> Outcome:
+    """Volume of wire in a helical compression spring, in cubic inches.
+
+    E. Sandgren (1990), Nonlinear integer and discrete programming in mechanical design
+    optimization, Journal of Mechanical Design 112(2): 223-229, in the form of J. Lampinen &
+    I. Zelinka (1999), Mixed integer-discrete-continuous optimization by differential evolution,
+    part 2, Mendel 99: 77-81: 42 wires, eight constraints, 3 in as the limit of the coil diameter
+    itself. The seventh constraint, that the deflections fit the free length, holds with equality
+    for every design, because they define it; its terms are collected so that it is exactly 0.
+
+    Best known: 2.6585592 at 9 coils, wire 0.283, diameter 1.2230410.
+    """
+    coils, wire, diameter = params["coils"], params["wire"], params["diameter"]
+    largest_load, preload = 1000.0, 300.0  # lb
+    working_load = largest_load - preload
+    index = diameter / wire
+    correction = (4.0 * index - 1.0) / (4.0 * index - 4.0) + 0.615 / index  # Wahl's factor
+    stress = 8.0 * correction * largest_load * diameter / (math.pi * wire**3)
+    stiffness = 11.5e6 * wire**4 / (8.0 * coils * diameter**3)  # lb/in
+    free_length = largest_load / stiffness + 1.05 * (coils + 2) * wire
+    return Outcome(
+        math.pi**2 * diameter * wire**2 * (coils + 2) / 4.0,
+        constraints=(
+            stress / 189_000.0 - 1.0,
+            free_length / 14.0 - 1.0,
+            1.0 - wire / 0.2,
+            diameter / 3.0 - 1.0,
+            1.0 - index / 3.0,
+            preload / stiffness / 6.0 - 1.0,
+            (preload + working_load - largest_load) / stiffness,
+            1.0 - working_load / stiffness / 1.25,
+        ),
+    )
+
+
+def process_synthesis(params: Mapping[str, Value]) -> Outcome:
+    """A small process synthesis problem: three continuous variables, four yes-or-no choices.
+
+    X. Yuan, S. Zhang, L. Pibouleau & S. Domenech (1988), Une méthode d'optimisation non linéaire
+    en variables mixtes pour la conception de procédés, RAIRO Recherche opérationnelle 22(4):
+    331-346, in the form of problem 12.2.3 in C. A. Floudas et al. (1999), Handbook of Test Problems
+    in Local and Global Optimization, Kluwer (ex1223 in MINLPLib): natural logarithm, x in
+    [0, 10].
+
+    Best known, proven optimal: 4.579582 at x = (0.2, 0.8, 1.907878), y = (1, 1, 0, 1).
+    """
+    x1, x2, x3 = (params[name] for name in ("x1", "x2", "x3"))
+    y1, y2, y3, y4 = (float(params[name]) for name in ("y1", "y2", "y3", "y4"))
+    return Outcome(
+        (y1 - 1) ** 2
+        + (y2 - 2) ** 2
+        + (y3 - 1) ** 2
+        - math.log(y4 + 1)
+        + (x1 - 1) ** 2
+        + (x2 - 2) ** 2
+        + (x3 - 3) ** 2,
+        constraints=(
+            y1 + y2 + y3 + x1 + x2 + x3 - 5.0,
+            y3**2 + x1**2 + x2**2 + x3**2 - 5.5,
+            y1 + x1 - 1.2,
+            y2 + x2 - 1.8,
+            y3 + x3 - 2.5,
+            y4 + x1 - 1.2,
+            y2**2 + x2**2 - 1.64,
+            y3**2 + x3**2 - 4.25,
+            y2**2 + x3**2 - 4.64,
+        ),
+    )
+
+
+_SANDGREN = "Sandgren (1990), Journal of Mechanical Design 112(2): 223-229"
+_PLATES = [0.0625 * k for k in range(1, 100)]
+
+_ALL = (
+    Design(
+        name="pressure_vessel",
+        space=Space(
+            {
+                "shell": Discrete(_PLATES),
+                "head": Discrete(_PLATES),
+                "radius": Float(10.0, 200.0),
+                "length": Float(10.0, 200.0),
+            }
+        ),
+        evaluate=pressure_vessel,
+        best_known=6059.714335048436,
+        best_params={
+            "shell": 0.8125,
+            "head": 0.4375,
+            "radius": 42.0984455958,
+            "length": 176.6365958432,
+        },
+        source=_SANDGREN,
+    ),
+    Design(
+        name="gear_train",
+        space=Space({name: Int(12, 60) for name in "abcd"}),
+        evaluate=gear_train,
+        best_known=2.700857148886513e-12,
+        best_params={"a": 16, "b": 19, "c": 43, "d": 49},
+        source=_SANDGREN,
+    ),
+    Design(
+        name="coil_spring",
+        space=Space(
+            {"coils": Int(1, 70), "wire": Discrete(WIRES), "diameter": Float(0.6, 3.0)},
+        ),
+        evaluate=coil_spring,
+        best_known=2.6585591659696,
+        best_params={"coils": 9, "wire": 0.283, "diameter": 1.22304101},
+        source=f"{_SANDGREN}; form of Lampinen & Zelinka (1999), Mendel 99: 77-81",
+    ),
+    Design(
+        name="process_synthesis",
+        space=Space(
+            {f"x{j}": Float(0.0, 10.0) for j in range(1, 4)} | {f"y{k}": Bool() for k in range(1, 5)}
+        ),
+        evaluate=process_synthesis,
+        best_known=4.57958240243671,
+        best_params={
+            "x1": 0.2,
+            "x2": 0.79999999999,
+            "x3": 1.9078784028,
+            "y1": True,
+            "y2": True,
+            "y3": False,
+            "y4": True,
+        },
+        source="Yuan et al. (1988), RAIRO Recherche opérationnelle 22(4): 331-346",
+    ),
+)
+DESIGNS: dict[str, Design] = {design.name: design for design in _ALL}

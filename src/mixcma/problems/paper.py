@@ -1,0 +1,208 @@
+"""The benchmark functions of CMA-ES with Margin (Section 5), and two on which it has trouble.
+
+A function takes decoded values ``x`` of shape ``(..., N)``, bits as 0. and 1., and returns values
+of shape ``(...)``. The first ``N // 2`` coordinates are continuous, the others binary or integer.
+Its namespace is that of ``x``, so the same text runs on NumPy and on JAX. All minima are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from mixcma.space import Bool, Float, Int, Space, Value, Variable
+
+Array = Any  # of NumPy, of JAX, or of any other namespace of the array API
+
+SUCCESS = 1e-10  # Section 5.2: a run has succeeded once its best value is below
+_STARTS = 2205_13482  # sets the stream of the initial means apart from other uses of a seed
+
+
+def sphere_one_max(x: Array) -> Array:
+    """Sum of x_j^2 over the continuous half, plus the number of zero bits."""
+    continuous, bits = _halves(x)
+    return _sphere(continuous) + _zeros(bits)
+
+
+def sphere_leading_ones(x: Array) -> Array:
+    """Sum of x_j^2 over the continuous half, plus the bits from the first zero on."""
+    continuous, bits = _halves(x)
+    return _sphere(continuous) + _after_leading_ones(bits)
+
+
+def ellipsoid_one_max(x: Array) -> Array:
+    """Ellipsoid of the continuous half, axes 1 to 1000, plus the number of zero bits."""
+    continuous, bits = _halves(x)
+    return _sphere(_stretch(continuous)) + _zeros(bits)
+
+
+def ellipsoid_leading_ones(x: Array) -> Array:
+    """Ellipsoid of the continuous half, axes 1 to 1000, plus the bits from the first zero on."""
+    continuous, bits = _halves(x)
+    return _sphere(_stretch(continuous)) + _after_leading_ones(bits)
+
+
+def sphere_int(x: Array) -> Array:
+    """Sum of x_j^2 over all N coordinates."""
+    return _sphere(x)
+
+
+def ellipsoid_int(x: Array) -> Array:
+    """Ellipsoid of all N coordinates: the integers have the large coefficients."""
+    return _sphere(_stretch(x))
+
+
+def reversed_ellipsoid_int(x: Array) -> Array:
+    """Ellipsoid of all N coordinates in reversed order: the continuous have the large coefficients.
+
+    Not in the paper: its method often fails here, because the integers hardly matter at first.
+    """
+    xp = x.__array_namespace__()
+    return _sphere(_stretch(xp.flip(x, axis=-1)))
+
+
+def tablet(x: Array) -> Array:
+    """Sum of (100 x_j)^2 over the continuous half, plus the sum of z_k^2 over the integers.
+
+    Not in the paper: its method often fails here, because the integers hardly matter at first.
+    """
+    continuous, integers = _halves(x)
+    return _sphere(100.0 * continuous) + _sphere(integers)
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    """The N_co = N // 2 continuous coordinates, and the others."""
+    n_continuous = x.shape[-1] // 2
+    return x[..., :n_continuous], x[..., n_continuous:]
+
+
+def _sphere(x: Array) -> Array:
+    xp = x.__array_namespace__()
+    return xp.sum(x * x, axis=-1)
+
+
+def _stretch(x: Array) -> Array:
+    """1000^((j - 1) / (n - 1)) x_j."""
+    xp = x.__array_namespace__()
+    return xp.asarray(_coefficients(x.shape[-1])) * x
+
+
+@cache
+def _coefficients(n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    coefficients = 1000.0 ** (np.arange(n) / max(n - 1, 1))
+    coefficients.setflags(write=False)
+    return coefficients
+
+
+def _zeros(bits: Array) -> Array:
+    """OneMax, turned into a minimum: N_bi - sum_k b_k."""
+    xp = bits.__array_namespace__()
+    return bits.shape[-1] - xp.sum(bits, axis=-1)
+
+
+def _after_leading_ones(bits: Array) -> Array:
+    """LeadingOnes, turned into a minimum: N_bi - sum_k prod_{l <= k} b_l."""
+    xp = bits.__array_namespace__()
+    return bits.shape[-1] - xp.sum(xp.cumulative_prod(bits, axis=-1), axis=-1)
+
+
+_BIT = ("b", Bool(mean=0.5, std=1.0))
+_INTEGER = ("z", Int(-10, 10, mean=2.0, std=1.0))
+
+_FUNCTIONS: dict[str, tuple[Callable[[Array], Array], tuple[str, Variable]]] = {
+    "SphereOneMax": (sphere_one_max, _BIT),
+    "SphereLeadingOnes": (sphere_leading_ones, _BIT),
+    "EllipsoidOneMax": (ellipsoid_one_max, _BIT),
+    "EllipsoidLeadingOnes": (ellipsoid_leading_ones, _BIT),
+    "SphereInt": (sphere_int, _INTEGER),
+    "EllipsoidInt": (ellipsoid_int, _INTEGER),
+    "ReversedEllipsoidInt": (reversed_ellipsoid_int, _INTEGER),
+    "Tablet": (tablet, _INTEGER),
+}
+PROBLEMS = tuple(_FUNCTIONS)
+PAPER_FUNCTIONS = PROBLEMS[:6]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A benchmark function of N variables, with its space and its criterion of success.
+
+    Parameters
+    ----------
+    name
+        One of `PROBLEMS`.
+    dimension
+        N, the number of variables.
+    function
+        Decoded values, shape ``(..., N)``, to values, shape ``(...)``; NumPy or JAX.
+    space
+        x1, x2, ... continuous, then b1, b2, ... binary or z1, z2, ... integer.
+    success
+        A run has succeeded once its best value is below this.
+
+    Examples
+    --------
+    >>> onemax = problem("SphereOneMax", 4)
+    >>> onemax.space.names
+    ('x1', 'x2', 'b1', 'b2')
+    >>> onemax({"x1": 0.5, "x2": 0.0, "b1": True, "b2": False})
+    1.25
+    """
+
+    name: str
+    dimension: int
+    function: Callable[[Array], Array]
+    space: Space
+    success: float = SUCCESS
+
+    def __call__(self, params: Mapping[str, Value]) -> float:
+        """The value of one point, given by name."""
+        x = np.asarray([params[name] for name in self.space], dtype=np.float64)
+        return float(self.function(x))
+
+    def start(self, seed: int) -> dict[str, float]:
+        """The initial mean of trial `seed`: binary variables 0.5, all others uniform in [1, 3].
+
+        Trials with the same seed start from the same continuous values on every function.
+        """
+        uniform = np.random.default_rng((_STARTS, seed)).uniform(1.0, 3.0, self.dimension)
+        return {
+            name: 0.5 if isinstance(variable, Bool) else float(mean)
+            for (name, variable), mean in zip(self.space.items(), uniform, strict=True)
+        }
+
+
+def problem(name: str, dimension: int) -> Problem:
+    """The benchmark function `name` of `dimension` variables, the first half of them continuous.
+
+    Parameters
+    ----------
+    name
+        One of `PROBLEMS`; the paper's own are `PAPER_FUNCTIONS`.
+    dimension
+        N, at least 2; the paper takes 20, 40 and 60. If it is odd, one more variable is discrete.
+
+    Examples
+    --------
+    >>> problem("EllipsoidInt", 2)({"x1": 1.0, "z1": -1})
+    1000001.0
+    """
+    known = ", ".join(PROBLEMS)
+    if name not in PROBLEMS:
+        raise ValueError(f"name: expected one of {known}, but got {name!r}")
+    if not isinstance(dimension, Integral) or isinstance(dimension, bool) or dimension < 2:
+        raise ValueError(
+            f"dimension of {name}: expected a whole number of at least 2 (one continuous and one "
+            f"discrete variable), but got {dimension!r}; the paper takes 20, 40 and 60 "
+            f"(known problems: {known})"
+        )
+    function, (letter, discrete) = _FUNCTIONS[name]
+    n_continuous = dimension // 2
+    variables: dict[str, Variable] = {f"x{j}": Float(mean=2.0, std=1.0) for j in range(1, n_continuous + 1)}
+    variables |= {f"{letter}{k}": discrete for k in range(1, dimension - n_continuous + 1)}
+    return Problem(name, int(dimension), function, Space(variables))

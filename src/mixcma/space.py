@@ -1,0 +1,420 @@
+"""What a user declares: variables, and a space of named variables.
+
+A variable is a plain value; it is checked when a `Space` takes it in, because only then is its
+name known and an error can say which variable is meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, NoReturn
+
+Value = float | int | bool
+Params = dict[str, Value]
+
+# Integers beyond this size cannot be computed with in 64 bits.
+LARGEST_INTEGER = 2**62
+
+
+def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
+    """Raise the one kind of error this module knows: who, what was expected, given, and the remedy."""
+    shown = repr(given)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    raise ValueError(f"variable {name!r}: expected {expected}, but got {shown}; {remedy}")
+
+
+def _number(name: str, what: str, given: object) -> float:
+    """A finite or infinite float from any real number that is not a bool."""
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
+        invalid(name, f"a number for {what}", given, f"write {what} as a float or an int")
+    number = float(given)
+    if math.isnan(number):
+        invalid(name, f"a number for {what}", given, "replace the NaN by a real bound or leave it out")
+    return number
+
+
+def _integer(name: str, what: str, given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, numbers.Integral):
+        invalid(name, f"an integer for {what}", given, "write a whole number, or use Float or Discrete")
+    integer = int(given)
+    if abs(integer) > LARGEST_INTEGER:
+        invalid(name, f"{what} within -2**62 .. 2**62", given, "use Float(..., log=True) and round it")
+    return integer
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Base of all variables; `mean` and `std` describe where the search for it starts."""
+
+    kind: ClassVar[str]
+    mean: float | None = field(default=None, kw_only=True)
+    std: float | None = field(default=None, kw_only=True)
+
+    @property
+    def size(self) -> int | None:
+        """The number of values, or None for floats."""
+        return None
+
+    def checked(self, name: str) -> Variable:
+        """Return this variable with plain Python numbers, or raise a ValueError that says what is wrong."""
+        raise NotImplementedError
+
+    @property
+    def constant(self) -> Value | None:
+        """The value of a variable that has only one, else None."""
+        return None
+
+    def check_value(self, name: str, value: object) -> Value:
+        """Return `value` as this variable's own Python type, or raise a ValueError."""
+        raise NotImplementedError
+
+    def _checked_start(self, name: str, low: float, high: float) -> dict[str, float | None]:
+        """`mean` within the bounds and `std` positive."""
+        mean, std = self.mean, self.std
+        if mean is not None:
+            mean = _number(name, "mean", mean)
+            if not low <= mean <= high or math.isinf(mean):
+                invalid(name, f"a finite mean within [{low}, {high}]", mean, "move mean into the bounds")
+        if std is not None:
+            std = _number(name, "std", std)
+            if not 0 < std < math.inf:
+                invalid(name, "a positive, finite std", std, "leave std out to use a quarter of the range")
+        return {"mean": mean, "std": std}
+
+
+@dataclass(frozen=True)
+class Float(Variable):
+    """A real number, bounded on both sides, on one, or on none.
+
+    Parameters
+    ----------
+    low, high
+        Inclusive bounds; None (or an infinity) means no bound.
+    log
+        Search on a logarithmic scale; needs ``low > 0``.
+    mean, std
+        Where the search starts and how far it looks at first. Defaults: the middle and a quarter
+        of the range; without bounds 0 and 1. With ``log=True``, `std` is in units of ln(value).
+
+    Examples
+    --------
+    >>> Space({"rate": Float(1e-5, 1e-1, log=True)})["rate"].low
+    1e-05
+    """
+
+    kind: ClassVar[str] = "float"
+    low: float | None = None
+    high: float | None = None
+    log: bool = field(default=False, kw_only=True)
+
+    def checked(self, name: str) -> Float:
+        low = -math.inf if self.low is None else _number(name, "low", self.low)
+        high = math.inf if self.high is None else _number(name, "high", self.high)
+        if low > high:
+            invalid(name, "low <= high", f"low={low}, high={high}", "swap the two bounds")
+        if low == math.inf or high == -math.inf:
+            invalid(name, "bounds that leave finite values", (low, high), "use None for no bound")
+        _check_log(name, self.log, low)
+        if math.isinf(high - low) and not math.isinf(high) and not math.isinf(low):
+            invalid(name, "a range that fits a float", (low, high), "narrow the bounds")
+        start = self._checked_start(name, low, high)
+        return replace(self, low=_finite(low), high=_finite(high), log=self.log, **start)
+
+    @property
+    def constant(self) -> float | None:
+        return self.low if self.low is not None and self.low == self.high else None
+
+    def check_value(self, name: str, value: object) -> float:
+        number = _number(name, "its value", value)
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        if not low <= number <= high or math.isinf(number):
+            invalid(name, f"a finite value within [{low}, {high}]", value, "move it into the bounds")
+        return number
+
+
+@dataclass(frozen=True)
+class Int(Variable):
+    """An integer from `low` to `high`, both included, in steps of `step`.
+
+    Parameters
+    ----------
+    low, high
+        Inclusive bounds; any width up to 2**62, no table is made.
+    step
+        Distance of neighbouring values; must divide ``high - low``.
+    log
+        Search on a logarithmic scale; needs ``low >= 1``.
+    mean, std
+        Where the search starts (may lie between integers) and how far it looks at first.
+        Defaults: the middle and a quarter of the range.
+
+    Examples
+    --------
+    >>> space = Space({"layers": Int(1, 12), "batch": Int(8, 4096, log=True)})
+    """
+
+    kind: ClassVar[str] = "int"
+    low: int
+    high: int
+    step: int = 1
+    log: bool = field(default=False, kw_only=True)
+
+    def checked(self, name: str) -> Int:
+        low, high = _integer(name, "low", self.low), _integer(name, "high", self.high)
+        step = _integer(name, "step", self.step)
+        if low > high:
+            invalid(name, "low <= high", f"low={low}, high={high}", "swap the two bounds")
+        if step < 1:
+            invalid(name, "a step of at least 1", step, "use a positive step")
+        if high - low > LARGEST_INTEGER:
+            invalid(name, "at most 2**62 wide a range", (low, high), "narrow the bounds")
+        if (high - low) % step:
+            fitting = high - (high - low) % step
+            invalid(name, "a step that divides high - low", f"low={low}, high={high}, step={step}",
+                    f"use high={fitting}")  # fmt: skip
+        _check_log(name, self.log, low)
+        start = self._checked_start(name, low, high)
+        return replace(self, low=low, high=high, step=step, log=self.log, **start)
+
+    @property
+    def size(self) -> int:
+        return (self.high - self.low) // self.step + 1
+
+    @property
+    def constant(self) -> int | None:
+        return self.low if self.low == self.high else None
+
+    def check_value(self, name: str, value: object) -> int:
+        number = _integer(name, "its value", value)
+        if not self.low <= number <= self.high or (number - self.low) % self.step:
+            values = f"one of {self.low}, {self.low + self.step}, ..., {self.high}"
+            invalid(name, values, value, "take the nearest of these values")
+        return number
+
+
+@dataclass(frozen=True)
+class Bool(Variable):
+    """True or False.
+
+    `mean` between 0 (False) and 1 (True) says where the search starts; default 0.5.
+    """
+
+    kind: ClassVar[str] = "bool"
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    def checked(self, name: str) -> Bool:
+        return replace(self, **self._checked_start(name, 0.0, 1.0))
+
+    def check_value(self, name: str, value: object) -> bool:
+        if not isinstance(value, bool) and type(value).__name__ != "bool":
+            invalid(name, "True or False", value, "pass a bool")
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Discrete(Variable):
+    """One of a set of numbers, in any order; neighbours in size are neighbours in the search.
+
+    The objective receives ints if all the values are ints, else floats.
+
+    Examples
+    --------
+    >>> Space({"wire": Discrete([0.2, 0.1, 0.4])})["wire"].values
+    (0.1, 0.2, 0.4)
+    """
+
+    kind: ClassVar[str] = "discrete"
+    values: tuple[float, ...] | Iterable[float]
+
+    def checked(self, name: str) -> Discrete:
+        if isinstance(self.values, str | bytes) or not isinstance(self.values, Iterable):
+            invalid(name, "a list of numbers", self.values, "write Discrete([v1, v2, ...])")
+        given = list(self.values)
+        if not given:
+            invalid(name, "at least one value", given, "list the values the variable may take")
+        numbers_ = [_number(name, "each value", value) for value in given]
+        if any(math.isinf(number) for number in numbers_):
+            invalid(name, "finite values", given, "leave the infinities out")
+        if len(set(numbers_)) < len(numbers_):
+            twice = sorted({number for number in numbers_ if numbers_.count(number) > 1})
+            invalid(name, "distinct values", twice, "list each value once (as a 64-bit float)")
+        integral = all(isinstance(value, numbers.Integral) for value in given)
+        values = tuple(sorted(int(v) if integral else float(v) for v in given))
+        if math.isinf(float(values[-1]) - float(values[0])):
+            invalid(name, "a range that fits a float", given, "rescale the values")
+        start = self._checked_start(name, values[0], values[-1])
+        return replace(self, values=values, **start)
+
+    @property
+    def size(self) -> int:
+        return len(tuple(self.values))
+
+    @property
+    def constant(self) -> float | None:
+        values = tuple(self.values)
+        return values[0] if len(values) == 1 else None
+
+    def check_value(self, name: str, value: object) -> float:
+        number = _number(name, "its value", value)
+        for known in self.values:
+            if known == number:
+                return known
+        return invalid(name, "one of its values", value, "take the nearest of its values")
+
+
+def _check_log(name: str, log: object, low: float) -> None:
+    if not isinstance(log, bool):
+        invalid(name, "True or False for log", log, "pass log=True or leave it out")
+    if log and not 0 < low < math.inf:
+        invalid(name, "low > 0 with log=True", low, "raise low above 0 or drop log=True")
+
+
+def _finite(bound: float) -> float | None:
+    return None if math.isinf(bound) else bound
+
+
+KINDS: dict[str, type[Variable]] = {cls.kind: cls for cls in (Float, Int, Bool, Discrete)}
+
+
+class Space(Mapping[str, Variable]):
+    """Named variables, in a fixed order.
+
+    Examples
+    --------
+    >>> space = Space({"ribs": Int(1, 12), "lined": Bool(), "radius": Float(10, 200)})
+    >>> space.names
+    ('ribs', 'lined', 'radius')
+    >>> Space.from_json(space.to_json()) == space
+    True
+    """
+
+    def __init__(self, variables: Mapping[str, Variable]) -> None:
+        if not isinstance(variables, Mapping) or not variables:
+            raise ValueError(
+                f"a Space: expected a mapping of names to variables with at least one entry, "
+                f'but got {variables!r}; write Space({{"x": Float(0, 1)}})'
+            )
+        self._variables = {name: _checked(name, given) for name, given in variables.items()}
+
+    def __getitem__(self, name: str) -> Variable:
+        return self._variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __repr__(self) -> str:
+        return f"Space({self._variables!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Space):
+            return NotImplemented
+        return list(self._variables.items()) == list(other._variables.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._variables.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._variables)
+
+    @property
+    def free(self) -> dict[str, Variable]:
+        """The variables that have more than one value, in order."""
+        return {n: v for n, v in self._variables.items() if v.constant is None}
+
+    @property
+    def constants(self) -> Params:
+        """The values of the variables that have only one."""
+        return {n: v.constant for n, v in self._variables.items() if v.constant is not None}
+
+    @property
+    def size(self) -> int | None:
+        """The number of points, or None if a float makes it infinite."""
+        sizes = [variable.size for variable in self.free.values()]
+        return None if None in sizes else math.prod(size for size in sizes if size is not None)
+
+    def check_params(self, params: Mapping[str, Any]) -> Params:
+        """Return `params` in this space's order and types, or raise a ValueError that says what is wrong."""
+        for name in params:
+            if name not in self._variables:
+                invalid(str(name), f"a variable of the space{_nearest(name, self)}", name, "remove it")
+        for name in self._variables:
+            if name not in params:
+                invalid(name, "a value", "nothing", "add it to the parameters")
+        return {n: v.check_value(n, params[n]) for n, v in self._variables.items()}
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """A description of plain dicts, lists, numbers and strings."""
+        return {name: _describe(variable) for name, variable in self._variables.items()}
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Mapping[str, Any]]) -> Space:
+        """The space that `to_dict` described."""
+        if not isinstance(description, Mapping):
+            raise ValueError(f"a Space: expected a mapping of names to tables, but got {description!r};"
+                             " describe each variable by a table with a type")  # fmt: skip
+        return cls({name: _construct(name, table) for name, table in description.items()})
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Space:
+        return cls.from_dict(json.loads(text))
+
+
+def _checked(name: object, variable: object) -> Variable:
+    if not isinstance(name, str) or not name:
+        invalid(str(name), "a non-empty string as its name", name, "rename it")
+    if not isinstance(variable, Variable):
+        invalid(name, "Float(...), Int(...), Bool() or Discrete([...])", variable,
+                "wrap it in one of these, for instance Float(0, 1)")  # fmt: skip
+    return variable.checked(name)
+
+
+def _describe(variable: Variable) -> dict[str, Any]:
+    """The fields that differ from their defaults, and the type."""
+    table: dict[str, Any] = {"type": variable.kind}
+    for item in fields(variable):
+        value = getattr(variable, item.name)
+        if value != item.default:
+            table[item.name] = list(value) if isinstance(value, tuple) else value
+    return table
+
+
+def _construct(name: str, table: object) -> Variable:
+    if not isinstance(table, Mapping):
+        invalid(name, "a table that describes it", table, 'write {"type": "float", ...}')
+    options = dict(table)
+    kind = options.pop("type", None)
+    if kind not in KINDS:
+        remedy = f'set "type" to one of {", ".join(KINDS)}'
+        invalid(name, f"a known type{_nearest(kind, KINDS)}", kind, remedy)
+    known = [item.name for item in fields(KINDS[kind])]
+    for key in options:
+        if key not in known:
+            remedy = f"remove it; {kind} takes {', '.join(known)}"
+            invalid(name, f"a known key{_nearest(key, known)}", key, remedy)
+    try:
+        return KINDS[kind](**options)
+    except TypeError:
+        needed = {"int": "low and high", "discrete": "values"}[kind]
+        invalid(name, f"{needed} of the {kind}", dict(table), f"add {needed}")
+
+
+def _nearest(word: object, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(str(word), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

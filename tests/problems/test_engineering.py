@@ -1,0 +1,194 @@
+"""The engineering designs: their best known solutions hold, and nothing feasible beats them.
+
+The functions are plain arithmetic, so that a search passes whole grids through them at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from mixcma.outcome import Outcome
+from mixcma.problems import DESIGNS
+from mixcma.problems.engineering import WIRES, coil_spring, gear_train, pressure_vessel
+
+DESIGN = pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
+
+
+def value(outcome: Outcome | float) -> float:
+    return outcome.value if isinstance(outcome, Outcome) else outcome
+
+
+def feasible_values(outcome: Outcome, slack: float = 0.0) -> np.ndarray:
+    """Values of a grid, infinite where a constraint is violated by more than `slack`."""
+    worst = np.maximum.reduce(np.broadcast_arrays(*outcome.constraints))
+    return np.where(worst <= slack, outcome.value, np.inf)
+
+
+def test_the_list_of_designs():
+    assert list(DESIGNS) == ["pressure_vessel", "gear_train", "coil_spring", "process_synthesis"]
+    assert all(name == design.name for name, design in DESIGNS.items())
+
+
+@DESIGN
+def test_the_best_known_design_is_feasible_and_has_the_best_known_value(design):
+    assert design.space.check_params(design.best_params) == design.best_params
+    outcome = design(design.best_params)
+    assert value(outcome) == pytest.approx(design.best_known, rel=1e-10)
+    assert value(outcome) <= design.target
+    if isinstance(outcome, Outcome):
+        assert outcome.feasible
+
+
+@DESIGN
+def test_a_design_survives_pickling(design):
+    assert pickle.loads(pickle.dumps(design)) == design
+
+
+def test_published_figures():
+    best = {name: design.best_known for name, design in DESIGNS.items()}
+    assert round(best["pressure_vessel"], 6) == 6059.714335
+    assert round(best["gear_train"], 18) == 2.700857e-12
+    assert round(best["coil_spring"], 5) == 2.65856
+    assert round(best["process_synthesis"], 6) == 4.579582
+
+
+def test_pressure_vessel_by_hand():
+    outcome = pressure_vessel({"shell": 1.0, "head": 2.0, "radius": 100.0, "length": 60.0})
+    assert outcome.value == pytest.approx(3734.4 + 35562.0 + 189.966 + 1984.0)
+    volume = math.pi * (600_000 + 4_000_000 / 3)
+    by_hand = (0.93, -1.046, 1 - volume / 1_296_000, -0.75)
+    assert outcome.constraints == pytest.approx(by_hand)
+
+
+def test_nothing_beats_the_best_known_pressure_vessel():
+    """Shell and head enumerated; a grid of radii and the radii at the limits; shortest length."""
+    design = DESIGNS["pressure_vessel"]
+    plates = np.asarray(design.space["shell"].values)
+    assert plates.size == 99
+    shell, head = plates[:, None, None], plates[None, :, None]
+    limits = np.concatenate([plates / 0.0193, plates / 0.00954])
+    radius = np.concatenate([np.linspace(10, 200, 191), limits[(limits > 10) & (limits < 200)]])
+    needed = 1_296_000 / (math.pi * radius**2) - 4 / 3 * radius
+    length = np.maximum(needed, 10.0)
+    grid = {"shell": shell, "head": head, "radius": radius, "length": length}
+    values = np.where(length <= 200, feasible_values(pressure_vessel(grid), slack=1e-12), np.inf)
+    assert values.min() == pytest.approx(design.best_known, rel=1e-9)
+    i, j, _ = np.unravel_index(values.argmin(), values.shape)
+    assert (plates[i], plates[j]) == (0.8125, 0.4375)
+
+
+def test_gear_train_by_hand():
+    assert gear_train({"a": 12, "b": 12, "c": 12, "d": 12}) == pytest.approx((1 - 1 / 6.931) ** 2)
+    assert gear_train({"a": 12, "b": 30, "c": 20, "d": 60}) == pytest.approx((0.3 - 1 / 6.931) ** 2)
+
+
+def test_nothing_beats_the_best_known_gear_train():
+    """All 49^4 designs."""
+    design = DESIGNS["gear_train"]
+    a, b = (wheel.ravel()[:, None] for wheel in np.mgrid[12:61, 12:61])
+    c, d = a.T, b.T
+    values = gear_train({"a": a, "b": b, "c": c, "d": d})
+    assert values.shape == (49**2, 49**2)
+    assert values.min() == pytest.approx(design.best_known, rel=1e-9)
+    assert np.sum(values <= design.target) == 4  # a and b, c and d may be swapped
+
+
+def test_the_table_of_wires():
+    assert len(WIRES) == 42
+    assert list(WIRES) == sorted(WIRES)
+    assert math.fsum(WIRES) == pytest.approx(5.3517, abs=1e-9)  # guards against misprints
+
+
+def test_coil_spring_by_hand():
+    # index 4, Wahl's factor 1.40375, stiffness 561.5234375 lb/in, deflection 1000 / stiffness
+    outcome = coil_spring({"coils": 10, "wire": 0.25, "diameter": 1.0})
+    assert outcome.value == pytest.approx(math.pi**2 * 0.1875)
+    assert outcome.constraints == pytest.approx(
+        (
+            11230 / (math.pi * 0.015625) / 189_000 - 1,
+            (1.780869565 + 3.15) / 14 - 1,
+            -0.25,
+            -2 / 3,
+            -1 / 3,
+            0.5342608696 / 6 - 1,
+            0.0,
+            1 - 1.246608696 / 1.25,
+        )
+    )
+
+
+def test_the_deflections_of_a_coil_spring_always_fit_its_free_length():
+    rng = np.random.default_rng(3)
+    wire = rng.choice(WIRES, 10_000)
+    coils, diameter = rng.integers(1, 71, 10_000), rng.uniform(0.6, 3.0, 10_000)
+    outcome = coil_spring({"coils": coils, "wire": wire, "diameter": diameter})
+    assert len(outcome.constraints) == 8
+    assert np.all(outcome.constraints[6] == 0.0)
+    assert all(np.all(np.isfinite(g)) for g in outcome.constraints)
+
+
+def test_nothing_beats_the_best_known_coil_spring():
+    """All coils and wires over a grid of diameters, then a finer one where the best is."""
+    design = DESIGNS["coil_spring"]
+    assert design.space["wire"].values == WIRES
+    coils, diameter = np.arange(1, 71)[:, None], np.linspace(0.6, 3.0, 4801)
+    lowest = {}
+    for wire in WIRES:
+        values = feasible_values(coil_spring({"coils": coils, "wire": wire, "diameter": diameter}))
+        lowest |= {(int(n), wire): row.min() for n, row in zip(coils[:, 0], values, strict=True)}
+    first, second = sorted(lowest, key=lowest.__getitem__)[:2]
+    assert first == (9, 0.283)
+    assert design.best_known <= lowest[first] < 1.001 * design.best_known
+    assert lowest[second] > 1.01 * design.best_known  # so one pair needs the finer grid
+    fine = np.linspace(1.222, 1.224, 200_001)
+    values = feasible_values(coil_spring({"coils": 9, "wire": 0.283, "diameter": fine}))
+    assert values.min() == pytest.approx(design.best_known, rel=2e-8)
+
+
+def test_process_synthesis_by_hand():
+    design = DESIGNS["process_synthesis"]
+    y = {"y1": False, "y2": True, "y3": True, "y4": False}
+    outcome = design({"x1": 2.0, "x2": 3.0, "x3": 4.0, **y})
+    assert outcome.value == pytest.approx(1 + 1 + 0 - 0 + 1 + 1 + 1)
+    assert outcome.constraints == pytest.approx((6, 24.5, 0.8, 2.2, 2.5, 0.8, 8.36, 12.75, 12.36))
+    other = design({"x1": 0.0, "x2": 0.0, "x3": 0.0, "y1": True, "y2": 0, "y3": 0, "y4": True})
+    assert other.value == pytest.approx(0 + 4 + 1 - math.log(2) + 1 + 4 + 9)
+    assert other.constraints == pytest.approx((-4, -5.5, -0.2, -1.8, -2.5, -0.2, -1.64, -4.25, -4.64))
+
+
+def cheapest_process(choice: tuple[bool, ...]) -> float:
+    """The best x for given y: a convex problem, so that one local solution is the best."""
+    fixed = dict(zip(("y1", "y2", "y3", "y4"), choice, strict=True))
+
+    def outcome(x: np.ndarray) -> Outcome:
+        return DESIGNS["process_synthesis"](dict(zip(("x1", "x2", "x3"), x, strict=True)) | fixed)
+
+    def slack(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([x, -np.asarray(outcome(x).constraints)])
+
+    solution = minimize(
+        lambda x: outcome(x).value,
+        np.zeros(3),
+        jac=lambda x: 2.0 * (x - np.asarray([1.0, 2.0, 3.0])),
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": slack},
+        options={"ftol": 1e-10},
+    )
+    assert solution.success
+    assert slack(solution.x).min() > -1e-8
+    return float(solution.fun)
+
+
+def test_nothing_beats_the_best_known_process():
+    """All 16 choices of what to build."""
+    cheapest = {c: cheapest_process(c) for c in itertools.product((False, True), repeat=4)}
+    best = min(cheapest, key=cheapest.__getitem__)
+    assert best == (True, True, False, True)
+    assert cheapest[best] == pytest.approx(DESIGNS["process_synthesis"].best_known, rel=1e-7)
+    assert sorted(cheapest.values())[1] > 1.01 * cheapest[best]

@@ -1,0 +1,1 @@
+"""A slow, literal transcription of the paper, against which the fast text is checked."""
