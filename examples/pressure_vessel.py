@@ -28,12 +28,8 @@ def main() -> None:
     arguments = parser.parse_args()
     vessel = DESIGNS["pressure_vessel"]
     console = Console()
-    console.print(
-        f"[bold]Pressure vessel[/]: the cheapest feasible design; best known cost {vessel.best_known:.3f}\n"
-    )
-    result = minimize(
-        vessel, vessel.space, budget=arguments.budget, target=6059.72, seed=arguments.seed, progress=True
-    )
+    console.print(f"[bold]Pressure vessel[/]: the cheapest feasible design; best known cost {vessel.best_known:.3f}\n")
+    result = minimize(vessel, vessel.space, budget=arguments.budget, target=6059.72, seed=arguments.seed, progress=True)
     table = Table("variable", "value", "unit", title=f"\nBest design found: cost {result.value:.4f}")
     for name, value in result.params.items():
         table.add_row(name, f"{value:.6g}", UNITS[name])

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Literal
 
 from mixcma.core.methods import Cma
@@ -24,7 +25,7 @@ from mixcma.core.strategy import default_popsize
 from mixcma.encoding import Encoding
 from mixcma.evaluation import Objective, evaluate
 from mixcma.noise import fresh_seed
-from mixcma.optimizer import Best, Optimizer
+from mixcma.optimizer import Best, Optimizer, checked_count, checked_seed, checked_space
 from mixcma.outcome import Outcome
 from mixcma.progress import Progress, progress_display
 from mixcma.restarts import ipop_popsize, start_mean
@@ -95,10 +96,12 @@ class _Search:
     failures: int = 0
     first_error: str | None = None
     best: Best | None = None
+    run_best: float = math.inf
     runs: list[Run] = field(default_factory=list)
 
     def run(self, optimizer: Optimizer) -> StopReason:
         """One run to its end: the search's own reason to stop, or the run's."""
+        self.run_best = math.inf
         while not optimizer.stop:
             reason = self._generation(optimizer)
             if reason is not None:
@@ -114,8 +117,10 @@ class _Search:
                     return BUDGET
                 outcome = evaluate(self.objective, candidate.params, self.raise_errors)
                 self._record(candidate.params, outcome)
-                if self._reached():
-                    return TARGET
+            if outcome.feasible:
+                self.run_best = min(self.run_best, outcome.value)
+            if self._reached():
+                return TARGET
             outcomes.append(outcome)
         optimizer.tell(candidates, outcomes)
         if self.callback is not None and self.callback(self._progress(optimizer)):
@@ -225,8 +230,10 @@ def minimize(
     >>> result.params["n"], result.params["on"], result.stop.name
     (3, False, 'target')
     """
-    _check_settings(objective, space, budget, target, restarts, on_error)
-    seed = fresh_seed() if seed is None else seed
+    _check_settings(objective, target, restarts, callback, on_error)
+    checked_space(space)
+    budget = checked_count("budget", budget, 1)
+    seed = fresh_seed() if seed is None else checked_seed(seed)
     cache = space.size is not None if cache is None else cache
     encoding = Encoding(space)
     first = default_popsize(encoding.dimension) if popsize is None else popsize
@@ -247,14 +254,14 @@ def minimize(
             )
             before = search.evaluations
             reason = _run_or_interrupt(search, optimizer)
-            value = math.inf if optimizer.best is None else optimizer.best.value
-            search.runs.append(Run(optimizer.popsize, optimizer.evaluations, value, reason))
-            logger.info("run %d ended after %d evaluations: %s", run, optimizer.evaluations, reason)
+            spent = search.evaluations - before
+            search.runs.append(Run(optimizer.popsize, spent, search.run_best, reason))
+            logger.info("run %d ended after %d evaluations: %s", run, spent, reason)
             run += 1
-            if reason is optimizer.stop and search.evaluations in (before, space.size):
-                reason = EXHAUSTED
             if reason is not optimizer.stop or reason is FAILING or run > allowed:
                 stop = reason
+            elif cache and search.evaluations in (before, space.size):
+                stop = EXHAUSTED
     return search.result(stop, seed)
 
 
@@ -277,22 +284,14 @@ def _joined(display: Callback | None, callback: Callback | None) -> Callback | N
     return both
 
 
-def _check_settings(
-    objective: object, space: object, budget: object, target: object, restarts: object, on_error: object
-) -> None:
+def _check_settings(objective: object, target: object, restarts: object, callback: object, on_error: object) -> None:
     if not callable(objective):
         raise ValueError(f"objective: expected a function of a dict, but got {objective!r}; pass a callable")
-    if not isinstance(space, Space):
-        raise ValueError(f'space: expected a Space, but got {space!r}; write Space({{"x": Float(0, 1)}})')
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ValueError(
-            f"budget: expected a positive number of evaluations, but got {budget!r}; pass budget=1000"
-        )
-    if target is not None and (not isinstance(target, int | float) or math.isnan(target)):
+    if target is not None and (isinstance(target, bool) or not isinstance(target, Real) or math.isnan(target)):
         raise ValueError(f"target: expected a number or None, but got {target!r}; leave it out")
-    if not isinstance(restarts, int) or restarts < 0:
-        raise ValueError(
-            f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True"
-        )
+    if not isinstance(restarts, Integral) or restarts < 0:
+        raise ValueError(f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback: expected a function of a Progress or None, but got {callback!r}; pass a callable")
     if on_error not in ("fail", "raise"):
         raise ValueError(f'on_error: expected "fail" or "raise", but got {on_error!r}; choose one of them')

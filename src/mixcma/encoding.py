@@ -13,7 +13,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.coordinates import LARGEST_LOG, Coordinates, LogGrid, Tables, cell_index, float_values
+from mixcma.core.coordinates import LARGEST_FLOAT, LARGEST_LOG, Coordinates, LogGrid, Tables, cell_index, float_values
+from mixcma.core.stopping import LARGEST_SCALE
 from mixcma.space import Bool, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
 FloatArray = NDArray[np.float64]
@@ -98,11 +99,11 @@ def _int_axis(variable: Int) -> Axis:
 
 def _line(low: float, high: float, cells: int, variable: Variable) -> dict[str, Any]:
     """Bounds, scale and start of a discrete variable; its range includes half a cell on either side."""
-    width = (high - low) * cells / (cells - 1)
+    scale = variable.std or INITIAL_FRACTION * (high - low) * (cells / (cells - 1))
     return {
         "origin": low,
-        "scale": variable.std or INITIAL_FRACTION * width,
-        "mean": (low + high) / 2 if variable.mean is None else variable.mean,
+        "scale": scale,
+        "mean": low / 2 + high / 2 if variable.mean is None else variable.mean,
         "low": low,
         "high": high,
         "bounds": (-math.inf, math.inf),
@@ -129,10 +130,14 @@ class Encoding:
         self.names = tuple(sorted(space.free, key=lambda name: KIND_ORDER.index(type(space[name]))))
         if not self.names:
             raise ValueError(
-                f"the space {list(space)}: expected at least one variable with two or more values, "
-                "but all are constant; widen the bounds of one"
+                f"the space: expected at least one variable with two or more values, but got only the "
+                f"constants {space.constants}; widen the bounds of one"
             )
         self.axes = tuple(axis(space[name]) for name in self.names)
+        for name, line in zip(self.names, self.axes):
+            if not 0 < line.scale < math.inf:
+                expected = "a range in which floats can be told apart"
+                invalid(name, expected, space[name], "widen the bounds or drop log=True")
         self.coordinates = _coordinates(self.axes)
         self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
         self._decoder = Decoder(space, self.names, self.axes)
@@ -147,18 +152,14 @@ class Encoding:
 
         A float without a bound starts at most `START_REACH` standard deviations from its mean on that side.
         """
-        half = [(a.high - a.low) / (2 * (a.cells - 1)) if a.cells else 0.0 for a in self.axes]
-        low = [a.mean - START_REACH * a.scale if math.isinf(a.low) else a.low - h
-               for a, h in zip(self.axes, half)]  # fmt: skip
-        high = [a.mean + START_REACH * a.scale if math.isinf(a.high) else a.high + h
-                for a, h in zip(self.axes, half)]  # fmt: skip
-        latent = [[a.latent(t) for a, t in zip(self.axes, bound)] for bound in (low, high)]
-        return np.array(latent[0]), np.array(latent[1])
+        ends = [_start_ends(line) for line in self.axes]
+        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     def decode(self, latent: FloatArray) -> list[Params]:
         """The parameters that latent points (L, N) stand for, in true Python types."""
-        floats = float_values(self.coordinates, latent)
-        return self._decoder(floats, cell_index(self.coordinates, latent))
+        with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
+            floats = float_values(self.coordinates, latent)
+            return self._decoder(floats, cell_index(self.coordinates, latent))
 
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""
@@ -185,6 +186,16 @@ class Encoding:
 
 def _replaced_mean(variable: Variable, name: str, mean: float | None) -> Variable:
     return variable if mean is None else replace(variable, mean=mean).checked(name)
+
+
+def _start_ends(line: Axis) -> tuple[float, float]:
+    """Where the random starts of one coordinate begin and end, latent."""
+    half, mean = _granularity(line) / 2, line.latent(line.mean)
+    if line.cells:
+        return line.latent(line.low) - half, line.latent(line.high) + half
+    low = mean - START_REACH if math.isinf(line.bounds[0]) else line.latent(line.low)
+    high = mean + START_REACH if math.isinf(line.bounds[1]) else line.latent(line.high)
+    return low, high
 
 
 class Decoder:
@@ -242,6 +253,7 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
 
     log_float = np.array([a.log and not a.cells for a in axes])
     bounded_float = any(not a.cells and (math.isfinite(a.low) or math.isfinite(a.high)) for a in axes)
+    bounded_float |= any(not a.cells and a.scale > LARGEST_SCALE for a in axes)  # latents may leave the floats
     low, high = column(lambda a: _latent_ends(a)[0]), column(lambda a: _latent_ends(a)[1])
     bounded = bool((np.isfinite(low) | np.isfinite(high)).any())
     granularity = column(_granularity)
@@ -249,8 +261,8 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
         origin=column(lambda a: a.origin),
         scale=column(lambda a: a.scale),
         log=log_float if log_float.any() else None,
-        low=column(lambda a: a.bounds[0]) if bounded_float else None,
-        high=column(lambda a: a.bounds[1]) if bounded_float else None,
+        low=column(lambda a: max(a.bounds[0], -LARGEST_FLOAT)) if bounded_float else None,
+        high=column(lambda a: min(a.bounds[1], LARGEST_FLOAT)) if bounded_float else None,
         latent_low=low if bounded else None,
         latent_high=high if bounded else None,
         discrete=np.array([a.cells > 0 for a in axes]),

@@ -18,4 +18,7 @@ def evaluate(objective: Objective, params: Params, raise_errors: bool) -> Outcom
         if raise_errors:
             raise
         return failure(f"{type(error).__name__}: {error}")
-    return interpret(returned)
+    outcome = interpret(returned)
+    if raise_errors and outcome.failed:
+        raise ValueError(f"the objective: {outcome.error}")
+    return outcome

@@ -17,6 +17,9 @@ from mixcma.core.sampling import Noise
 NORMALS, UNIFORMS, STARTS = range(3)
 # Numbers in a block, roughly: a few dozen generations of a small problem, one of a large one.
 BLOCK_NUMBERS = 2**14
+# Numbers that a batch of runs holds at once, roughly.
+CHUNK_NUMBERS = 2**22
+FloatArray = NDArray[np.float64]
 
 
 def fresh_seed() -> int:
@@ -30,36 +33,89 @@ def generator(seed: int, run: int, purpose: int, block: int) -> np.random.Genera
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
+def block_length(popsize: int, dimension: int) -> int:
+    """Generations in a block."""
+    return max(1, BLOCK_NUMBERS // (popsize * dimension))
+
+
 class NoiseSource:
     """The noise of one run, generation by generation; holds the current block and nothing else."""
 
     def __init__(self, seed: int, run: int, popsize: int, dimension: int, uniforms: bool) -> None:
         self._key = (seed, run)
-        self._shape = (popsize, dimension)
+        self._shape = (block_length(popsize, dimension), popsize, dimension)
         self._with_uniforms = uniforms
-        self._length = max(1, BLOCK_NUMBERS // (popsize * dimension))
         self._block = -1
-        self._normals: NDArray[np.float64]
-        self._uniforms: NDArray[np.float64]
+        self._normals: FloatArray
+        self._uniforms: FloatArray
 
     def __call__(self, generation: int) -> Noise:
-        block, within = divmod(generation, self._length)
+        block, within = divmod(generation, self._shape[0])
         if block != self._block:
             self._draw(block)
         if not self._with_uniforms:
             return Noise(self._normals[within])
-        popsize = self._shape[0]
-        uniforms = self._uniforms[within]
-        return Noise(self._normals[within], uniforms[0], uniforms[1 : popsize + 1], uniforms[popsize + 1 :])
+        return _with_uniforms(self._normals[within], self._uniforms[within])
 
     def _draw(self, block: int) -> None:
-        popsize, dimension = self._shape
+        length, popsize, dimension = self._shape
         self._block = block
-        draw = generator(*self._key, NORMALS, block)
-        self._normals = draw.standard_normal((self._length, popsize, dimension))
+        self._normals = generator(*self._key, NORMALS, block).standard_normal(self._shape)
         if self._with_uniforms:
             draw = generator(*self._key, UNIFORMS, block)
-            self._uniforms = 1.0 - draw.random((self._length, 2 * popsize + 1, dimension))  # (0, 1]
+            self._uniforms = draw.random((length, 2 * popsize + 1, dimension))
+
+
+class NoiseBatch:
+    """The noise of many runs, the same as that of a `NoiseSource` of each.
+
+    A block is drawn in chunks, so that thousands of runs fit into memory; only runs alive are drawn for.
+    """
+
+    def __init__(self, seed: int, runs: NDArray[np.int64], popsize: int, dimension: int, uniforms: bool) -> None:
+        self._seed, self._runs = seed, runs
+        self._shape = (popsize, dimension)
+        self._with_uniforms = uniforms
+        self._length = block_length(popsize, dimension)
+        self._chunk = max(1, min(self._length, CHUNK_NUMBERS // (len(runs) * popsize * dimension)))
+        self._generators: list[tuple[np.random.Generator, np.random.Generator]] = []
+        self._drawn = range(0)  # the generations of the current chunk
+        self._row = np.zeros(len(runs), dtype=np.int64)  # of each run in the chunk
+        self._normals: FloatArray
+        self._uniforms: FloatArray
+
+    def __call__(self, generation: int, alive: NDArray[np.int64]) -> Noise:
+        """The noise of the runs alive, indices into `runs`; generations must be asked for in order."""
+        if generation not in self._drawn:
+            self._draw(generation, alive)
+        rows, within = self._row[alive], generation - self._drawn.start
+        if not self._with_uniforms:
+            return Noise(self._normals[rows, within])
+        return _with_uniforms(self._normals[rows, within], self._uniforms[rows, within])
+
+    def _draw(self, generation: int, alive: NDArray[np.int64]) -> None:
+        block, within = divmod(generation, self._length)
+        if within == 0:
+            self._generators = [
+                (generator(self._seed, run, NORMALS, block), generator(self._seed, run, UNIFORMS, block))
+                for run in self._runs.tolist()
+            ]
+        count = min(self._chunk, self._length - within)
+        self._drawn = range(generation, generation + count)
+        self._row[alive] = np.arange(len(alive))
+        popsize, dimension = self._shape
+        drawing = [self._generators[run] for run in alive]
+        self._normals = np.stack([n.standard_normal((count, *self._shape)) for n, _ in drawing])
+        if self._with_uniforms:
+            shape = (count, 2 * popsize + 1, dimension)
+            self._uniforms = np.stack([u.random(shape) for _, u in drawing])
+
+
+def _with_uniforms(normals: FloatArray, uniforms: FloatArray) -> Noise:
+    """(..., L, N) normals, (..., 2 L + 1, N) uniforms in [0, 1) -> Noise, its uniforms in (0, 1]."""
+    popsize = normals.shape[-2]
+    u = 1.0 - uniforms
+    return Noise(normals, u[..., 0, :], u[..., 1 : popsize + 1, :], u[..., popsize + 1 :, :])
 
 
 def start_uniforms(seed: int, run: int, dimension: int) -> NDArray[np.float64]:

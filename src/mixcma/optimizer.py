@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -13,18 +11,18 @@ from numpy.typing import NDArray
 
 from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
 from mixcma.core.sampling import Sample
-from mixcma.core.state import decompose, initial_state
+from mixcma.core.state import SMALLEST_EIGENVALUE, decompose, initial_state
 from mixcma.core.stopping import (
     CONDITION,
     FAILING,
     FLAT,
+    LARGEST_SCALE,
     NUMERICAL,
     VARIANCE,
     Stopping,
     StopReason,
-    condition_number,
+    Window,
     flat_window,
-    is_flat,
 )
 from mixcma.core.strategy import strategy
 from mixcma.encoding import Encoding
@@ -135,30 +133,26 @@ class Optimizer:
         stopping: Stopping = Stopping(),
         run: int = 0,
     ) -> None:
-        self.space = space
-        self.method = _method(method)
-        self.seed = fresh_seed() if seed is None else _seed(seed)
-        self.run = run
-        self.stopping = stopping
+        self.space = checked_space(space)
+        self.method = checked_method(method)
+        self.seed = fresh_seed() if seed is None else checked_seed(seed)
+        self.run = checked_count("run", run, 0)
+        self.stopping = checked_stopping(stopping)
         self.encoding = Encoding(space)
-        self.setting = Setting(
-            strategy(self.encoding.dimension, _popsize(popsize)), self.encoding.coordinates
-        )
+        self.setting = Setting(strategy(self.encoding.dimension, checked_popsize(popsize)), self.encoding.coordinates)
         self.state = initial_state(self._initial_mean(mean))
         self.evaluations = 0
         self.failures = 0
         self.best: Best | None = None
         self.stop: StopReason | None = None
-        self._noise = NoiseSource(
-            self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms
-        )
+        self._noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms)
         self._asked: list[Candidate] | None = None
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
         self._failed_generations = 0
         self._smallest_eigenvalue = 1.0
-        self._condition = 1.0
+        self._largest_eigenvalue = 1.0
         window = flat_window(self.encoding.dimension, self.popsize)
-        self._recent_best: deque[float] = deque(maxlen=window)
+        self._values, self._violations = Window(window), Window(window)
 
     @property
     def popsize(self) -> int:
@@ -217,7 +211,7 @@ class Optimizer:
             return outcomes
         placed: dict[int, T] = {}
         for candidate, outcome in zip(candidates, outcomes):
-            index = getattr(candidate, "index", -1)
+            index = candidate.index if isinstance(candidate, Candidate) else -1
             if not 0 <= index < len(asked) or asked[index] is not candidate:
                 raise ValueError(
                     f"tell: expected candidates of generation {self._draws} of this optimizer, but got "
@@ -240,35 +234,35 @@ class Optimizer:
         key, best = (told.best_violation, told.best_value), self.best
         if told.failures < len(asked) and (best is None or key < (best.violation, best.value)):
             where = self.evaluations + told.best + 1
-            self.best = Best(asked[told.best].params, told.best_value, told.best_violation, where)
+            self.best = Best(dict(asked[told.best].params), told.best_value, told.best_violation, where)
         self.evaluations += len(asked)
 
     def _update(self, sample: Sample, told: Told) -> None:
-        self._recent_best.append(told.best_value)
+        self._values.add(told.best_value)
+        self._violations.add(told.best_violation)
         self.state = tell(self.method, self.setting, self.state, sample, told.values, told.violations)
         if self.state.generation % self.setting.strategy.eigen_interval == 0:
             self._decompose()
 
     def _decompose(self) -> None:
-        if np.isfinite(self.state.C).all():
-            self.state = decompose(self.state)
-            self._smallest_eigenvalue = float(self.state.eigenvalues[0])
-            self._condition = float(condition_number(self.state))
-        else:
-            self._condition = math.nan
+        self.state = decompose(self.state)
+        self._smallest_eigenvalue = float(self.state.eigenvalues[0])
+        self._largest_eigenvalue = float(self.state.eigenvalues[-1])
 
     def _stop_reason(self) -> StopReason | None:
         limits, sigma = self.stopping, self.step_size
         if self._failed_generations >= limits.failing_generations:
             return FAILING
-        if not (0 < sigma < math.inf and math.isfinite(self._condition)):
+        smallest, largest = self._smallest_eigenvalue, self._largest_eigenvalue
+        in_range = 1 / LARGEST_SCALE < sigma < LARGEST_SCALE and largest < LARGEST_SCALE
+        if not in_range or smallest <= SMALLEST_EIGENVALUE:
             return NUMERICAL
-        if sigma * sigma * self._smallest_eigenvalue < limits.min_variance:
+        if sigma * sigma * smallest < limits.min_variance:
             return VARIANCE
-        if self._condition > limits.max_condition:
+        if largest > limits.max_condition * smallest:
             return CONDITION
-        recent, tolerance = self._recent_best, limits.flat_tolerance
-        if tolerance is not None and len(recent) == recent.maxlen and is_flat(recent, tolerance):
+        flat = limits.flat_tolerance
+        if flat is not None and self._values.is_flat(flat) and self._violations.is_flat(flat):
             return FLAT
         return None
 
@@ -277,37 +271,57 @@ class Optimizer:
             return self.encoding.initial_mean
         if isinstance(mean, Mapping):
             return self.encoding.encode_mean(mean)
-        return np.array(mean, dtype=np.float64)
+        latent = np.array(mean)
+        if (
+            latent.shape != (self.encoding.dimension,)
+            or latent.dtype.kind not in "fiu"
+            or not np.isfinite(latent).all()
+        ):
+            raise ValueError(
+                f"mean: expected means by name, or {self.encoding.dimension} finite latent numbers, but got "
+                f"{mean!r:.80}; pass a dict"
+            )
+        return latent.astype(np.float64)
 
 
-def _method(method: str | Cma) -> Cma:
+def checked_space(space: object) -> Space:
+    if not isinstance(space, Space):
+        raise ValueError(f'space: expected a Space, but got {space!r}; write Space({{"x": Float(0, 1)}})')
+    return space
+
+
+def checked_method(method: object) -> Cma:
     if isinstance(method, str) and method in METHODS:
         method = METHODS[method]
     if not isinstance(method, Cma):
         known = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(
-            f"method: expected one of {known} or a method object, but got {method!r}; choose one"
-        )
-    if isinstance(method, Margin) and method.alpha is not None and not 0 < method.alpha < 0.5:
-        raise ValueError(
-            f"alpha of Margin: expected a number between 0 and 0.5, but got {method.alpha!r}; "
-            "leave it out to use 1 / (N lambda)"
-        )
+        raise ValueError(f"method: expected one of {known} or a method object, but got {method!r}; choose one")
+    if isinstance(method, Margin) and method.alpha is not None:
+        alpha = method.alpha
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 0.5:
+            raise ValueError(
+                f"alpha of Margin: expected a number between 0 and 0.5, but got {alpha!r}; "
+                "leave it out to use 1 / (N lambda)"
+            )
     return method
 
 
-def _seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed: expected a non-negative integer or None, but got {seed!r}; pass seed=1")
-    return int(seed)
+def checked_stopping(stopping: object) -> Stopping:
+    if not isinstance(stopping, Stopping):
+        raise ValueError(f"stopping: expected a Stopping, but got {stopping!r}; write Stopping(...) or leave it out")
+    return stopping
 
 
-def _popsize(popsize: object) -> int | None:
-    if popsize is None:
-        return None
-    if isinstance(popsize, bool) or not isinstance(popsize, int | np.integer) or popsize < SMALLEST_POPSIZE:
-        raise ValueError(
-            f"popsize: expected an integer of at least {SMALLEST_POPSIZE}, but got {popsize!r}; "
-            "leave it out to use 4 + floor(3 ln N)"
-        )
-    return int(popsize)
+def checked_count(name: str, count: object, least: int) -> int:
+    """A whole number of at least `least`, of Python or NumPy."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
+        raise ValueError(f"{name}: expected an integer of at least {least}, but got {count!r}; pass {name}={least}")
+    return int(count)
+
+
+def checked_seed(seed: object) -> int:
+    return checked_count("seed", seed, 0)
+
+
+def checked_popsize(popsize: object) -> int | None:
+    return None if popsize is None else checked_count("popsize", popsize, SMALLEST_POPSIZE)

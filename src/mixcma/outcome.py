@@ -39,7 +39,7 @@ class Outcome:
         """The total violation, sum max(0, g); 0 where feasible, infinite where failed."""
         if self.failed:
             return math.inf
-        return math.fsum(max(0.0, g) for g in self.constraints)
+        return sum((max(0.0, g) for g in self.constraints), 0.0)
 
     @property
     def feasible(self) -> bool:
@@ -59,7 +59,7 @@ def interpret(given: object) -> Outcome:
     """Read what an objective returned: a number, an Outcome, or something that counts as a failure.
 
     NaN, None and things that are not numbers are failures. -inf is refused with a ValueError,
-    since nothing could ever beat it. +inf is a value, ranked behind every finite one.
+    since nothing could ever beat it. +inf is a value, behind every finite one of equal violation.
     """
     outcome = given if isinstance(given, Outcome) else Outcome(given)  # type: ignore[arg-type]
     if outcome.failed:
@@ -72,7 +72,11 @@ def interpret(given: object) -> Outcome:
             "the value of an evaluation: expected a number, but got -inf; nothing could ever beat it, "
             "so return a finite value, or +inf or NaN for a point that failed"
         )
-    if isinstance(outcome.constraints, str | bytes) or not hasattr(outcome.constraints, "__iter__"):
+    if (
+        isinstance(outcome.constraints, str | bytes)
+        or getattr(outcome.constraints, "shape", None) == ()
+        or not hasattr(outcome.constraints, "__iter__")
+    ):
         return failure(f"expected a list of constraints, but got {_shown(outcome.constraints)}")
     constraints = [_real(g) for g in outcome.constraints]
     if any(g is None for g in constraints):
@@ -88,7 +92,10 @@ def _real(given: object) -> float | None:
         given = given.item()
     if not isinstance(given, numbers.Real):
         return None
-    number = float(given)
+    try:
+        number = float(given)
+    except OverflowError:  # an int beyond the floats
+        number = -math.inf if isinstance(given, int) and given < 0 else math.inf
     return None if math.isnan(number) else number
 
 

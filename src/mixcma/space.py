@@ -7,6 +7,7 @@ name known and an error can say which variable is meant.
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import math
 import numbers
@@ -19,6 +20,8 @@ Params = dict[str, Value]
 
 # Integers beyond this size cannot be computed with in 64 bits.
 LARGEST_INTEGER = 2**62
+# Neighbours of a set that are closer, compared with the whole range, cannot be told apart in floats.
+CLOSEST_VALUES = 1e-12
 
 
 def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
@@ -33,7 +36,10 @@ def _number(name: str, what: str, given: object) -> float:
     """A finite or infinite float from any real number that is not a bool."""
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
         invalid(name, f"a number for {what}", given, f"write {what} as a float or an int")
-    number = float(given)
+    try:
+        number = float(given)
+    except OverflowError:
+        invalid(name, f"{what} within the range of floats", given, "rescale the variable, or leave it out")
     if math.isnan(number):
         invalid(name, f"a number for {what}", given, "replace the NaN by a real bound or leave it out")
     return number
@@ -250,8 +256,13 @@ class Discrete(Variable):
             invalid(name, "distinct values", twice, "list each value once (as a 64-bit float)")
         integral = all(isinstance(value, numbers.Integral) for value in given)
         values = tuple(sorted(int(v) if integral else float(v) for v in given))
-        if math.isinf(float(values[-1]) - float(values[0])):
+        extent = float(values[-1]) - float(values[0])
+        if math.isinf(extent):
             invalid(name, "a range that fits a float", given, "rescale the values")
+        for lower, upper in itertools.pairwise(values):
+            if upper - lower < CLOSEST_VALUES * extent:
+                expected = f"values at least {CLOSEST_VALUES:g} of their range apart"
+                invalid(name, expected, (lower, upper), "use Int for their index, or drop one of them")
         start = self._checked_start(name, values[0], values[-1])
         return replace(self, values=values, **start)
 
@@ -348,6 +359,8 @@ class Space(Mapping[str, Variable]):
 
     def check_params(self, params: Mapping[str, Any]) -> Params:
         """Return `params` in this space's order and types, or raise a ValueError that says what is wrong."""
+        if not isinstance(params, Mapping):
+            raise ValueError(f"params: expected a mapping of names to values, but got {params!r:.80}; pass a dict")
         for name in params:
             if name not in self._variables:
                 invalid(str(name), f"a variable of the space{_nearest(name, self)}", name, "remove it")
@@ -373,7 +386,11 @@ class Space(Mapping[str, Variable]):
 
     @classmethod
     def from_json(cls, text: str) -> Space:
-        return cls.from_dict(json.loads(text))
+        try:
+            description = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a Space: expected a JSON text, but got {text!r:.80}; correct it: {error}") from error
+        return cls.from_dict(description)
 
 
 def _checked(name: object, variable: object) -> Variable:
@@ -400,7 +417,7 @@ def _construct(name: str, table: object) -> Variable:
         invalid(name, "a table that describes it", table, 'write {"type": "float", ...}')
     options = dict(table)
     kind = options.pop("type", None)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         remedy = f'set "type" to one of {", ".join(KINDS)}'
         invalid(name, f"a known type{_nearest(kind, KINDS)}", kind, remedy)
     known = [item.name for item in fields(KINDS[kind])]

@@ -40,9 +40,7 @@ PAPER_LIKE = Space(
     {f"x{i}": Float(mean=1 + i / 3, std=1.0) for i in range(4)}
     | {f"n{i}": Int(-10, 10, mean=1 + i / 2, std=1.0) for i in range(4)}
 )
-BINARY = Space(
-    {f"x{i}": Float(mean=1 + i / 3, std=1.0) for i in range(3)} | {f"b{i}": Bool(std=1.0) for i in range(3)}
-)
+BINARY = Space({f"x{i}": Float(mean=1 + i / 3, std=1.0) for i in range(3)} | {f"b{i}": Bool(std=1.0) for i in range(3)})
 
 
 def ellipsoid(values: Array) -> Array:
@@ -127,13 +125,9 @@ def test_the_constants_are_those_of_table_1(dimension: int, popsize: int | None)
 
 
 @pytest.mark.parametrize("objective", [ellipsoid, plateaus])
-@pytest.mark.parametrize(
-    "space", [MIXED, INTEGERS, PAPER_LIKE, BINARY], ids=["mixed", "int", "paper", "binary"]
-)
+@pytest.mark.parametrize("space", [MIXED, INTEGERS, PAPER_LIKE, BINARY], ids=["mixed", "int", "paper", "binary"])
 @pytest.mark.parametrize("method", ["cma", "margin", "im", "im-box"])
-def test_a_whole_run_is_the_literal_one(
-    method: str, space: Space, objective: Callable[[Array], Array]
-) -> None:
+def test_a_whole_run_is_the_literal_one(method: str, space: Space, objective: Callable[[Array], Array]) -> None:
     fast = {
         "cma": Cma(keep_inside=False),
         "margin": Margin(keep_inside=False),

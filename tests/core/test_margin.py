@@ -23,7 +23,7 @@ SPACE = Space(
         "n": Int(-10, 10, std=1.0),
         "few": Int(0, 2, std=0.3),
         "steps": Int(0, 100, 5),
-        "wide": Int(0, 2**40, std=1000.0),
+        "wide": Int(0, 2**40),
         "log": Int(1, 10_000, log=True),
         "b": Bool(std=1.0),
         "uneven": Discrete([0.01, 0.1, 1.0], std=1.0),

@@ -121,9 +121,7 @@ def test_numpy_equals_jitted_jax(name):
 def test_a_problem_evaluates_params_by_name(name, n):
     task, x = problem(name, n), draw(name, (n,))
     types = {"float": float, "int": int, "bool": bool}
-    params = {
-        key: types[variable.kind](given) for (key, variable), given in zip(task.space.items(), x, strict=True)
-    }
+    params = {key: types[variable.kind](given) for (key, variable), given in zip(task.space.items(), x, strict=True)}
     value = task(dict(reversed(params.items())))
     assert type(value) is float
     assert value == pytest.approx(literal(name, x), rel=1e-12)

@@ -119,9 +119,7 @@ def sign_of(j: int, uniforms: Vector, choices: Choices) -> int:
     return 1 if uniforms[j] < 0.5 else -1
 
 
-def step_5(
-    i: int, lambda_int: int, R1: list[int], R2: list[int], signs: Vector, choices: Choices
-) -> list[int]:
+def step_5(i: int, lambda_int: int, R1: list[int], R2: list[int], signs: Vector, choices: Choices) -> list[int]:
     # r_i = +-(R'_i + R''_i) if i <= lambda_int, else 0;   i = 1, ..., lambda
     r = []
     for j in range(len(R1)):

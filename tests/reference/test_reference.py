@@ -288,9 +288,7 @@ def test_mutation_vectors_on_given_noise() -> None:
     signs = [[0.9, 0.1, 0.9, 0.9]] * 8
 
     def r(choices: Choices) -> list[list[int]]:
-        return integer_mutation.mutation_vectors(
-            1.0, C, m, last_best, 8, coordinates, order, uniforms, signs, choices
-        )
+        return integer_mutation.mutation_vectors(1.0, C, m, last_best, 8, coordinates, order, uniforms, signs, choices)
 
     still = [0, 0, 0, 0]
     # lambda_int = min(0 + 2 + 1, 4 - 1) = 3. Step 6: the binary's floors are 1 and -1 about 0.5;

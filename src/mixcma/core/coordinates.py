@@ -18,7 +18,8 @@ from typing import NamedTuple
 from mixcma.core.namespace import Array, namespace
 
 # exp() of more is not a float.
-LARGEST_LOG = 700.0
+LARGEST_LOG = 709.75
+LARGEST_FLOAT = 1.7976931348623157e308
 
 
 class LogGrid(NamedTuple):

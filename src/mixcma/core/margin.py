@@ -11,14 +11,11 @@ import sys
 from mixcma.core.coordinates import Coordinates, cell_index, threshold_above
 from mixcma.core.namespace import Array, namespace, ndtr, ndtri
 
-
 # m is rounded to the spacing of floats around it; so much wider, no tail falls short because of that.
 ROUNDING = 4 * sys.float_info.epsilon
 
 
-def corrected(
-    coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array
-) -> tuple[Array, Array]:
+def corrected(coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array) -> tuple[Array, Array]:
     """The corrected m and A; `sd` = sigma <A C A^T>_jj^(1/2) is each coordinate's standard deviation.
 
     Where no bound is active both come back unchanged, bit for bit.
@@ -48,9 +45,7 @@ def _edge(alpha: Array | float, m: Array, sd: Array, lower: Array, upper: Array,
     return xp.where(at_bottom, from_bottom, from_top)
 
 
-def _inner(
-    half: Array | float, m: Array, sd: Array, lower: Array, upper: Array
-) -> tuple[Array, Array, Array]:
+def _inner(half: Array | float, m: Array, sd: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
     """The appendix: m and sd for which both tails have the probabilities p''; and where that is needed."""
     xp = namespace(m)
     p_low, p_up = ndtr((lower - m) / sd), ndtr((m - upper) / sd)

@@ -157,9 +157,7 @@ class IntegerMutation(Cma):
         if not self.box:
             return None
         weight = self.penalty_weight
-        return box_penalty(
-            setting.coordinates, v, 1 / setting.strategy.dimension if weight is None else weight
-        )
+        return box_penalty(setting.coordinates, v, 1 / setting.strategy.dimension if weight is None else weight)
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         xp = namespace(state.m)

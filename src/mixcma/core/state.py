@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mixcma.core.namespace import Array, namespace
@@ -45,6 +46,12 @@ def initial_state(m: Array) -> State:
         recalled=m,
         generation=0,
     )
+
+
+def map_arrays(function: Callable[..., Array], state: State, *others: State) -> State:
+    """Apply `function` to each array of the states; the generation is that of the first."""
+    arrays = [function(*fields) for fields in zip(*(each[:-1] for each in (state, *others)))]
+    return State._make([*arrays, state.generation])
 
 
 def decompose(state: State) -> State:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass
 
 from mixcma.core.namespace import Array
@@ -23,13 +23,9 @@ class StopReason:
 
 
 TARGET = StopReason("target", "The target was reached.", "Lower the target to go further.")
-BUDGET = StopReason(
-    "budget", "The budget of evaluations is spent.", "Raise the budget if the value was still falling."
-)
+BUDGET = StopReason("budget", "The budget of evaluations is spent.", "Raise the budget if the value was still falling.")
 CALLBACK = StopReason("callback", "The callback asked to stop.", "Run on by returning a false value.")
-INTERRUPTED = StopReason(
-    "interrupted", "The run was interrupted.", "The result so far is kept; start again to go on."
-)
+INTERRUPTED = StopReason("interrupted", "The run was interrupted.", "The result so far is kept; start again to go on.")
 VARIANCE = StopReason(
     "variance",
     "The search has contracted to the precision of floats.",
@@ -42,7 +38,7 @@ CONDITION = StopReason(
 )
 NUMERICAL = StopReason(
     "numerical",
-    "The step size or the covariance left the range of floats.",
+    "The step size or the covariance matrix left the range of floats.",
     "The objective may fall without bound; bound the variables, or reduce std.",
 )
 FLAT = StopReason(
@@ -73,8 +69,8 @@ class Stopping:
     max_condition
         Stop when the condition number of C is above this.
     flat_tolerance
-        Stop when the best values of the last ``10 + 30 N / lambda`` generations differ by no more
-        than this (or by no more than rounding). None switches it off, as in the paper.
+        Stop when the best values of the last ``10 + 30 N / lambda`` generations differ by no more than
+        this part of the run's whole improvement (or than rounding). None switches it off, as in the paper.
     failing_generations
         Stop when so many generations in a row had no successful evaluation.
     """
@@ -84,6 +80,9 @@ class Stopping:
     flat_tolerance: float | None = 1e-12
     failing_generations: int = 3
 
+
+# Beyond this, or below its inverse, products of the state's numbers would soon leave the range of floats.
+LARGEST_SCALE = 1e100
 
 PAPER_STOPPING = Stopping(flat_tolerance=None)
 
@@ -102,12 +101,28 @@ def condition_number(state: State) -> Array:
     return state.eigenvalues[..., -1] / state.eigenvalues[..., 0]
 
 
-def is_flat(best_values: Sequence[float], tolerance: float) -> bool:
-    """Whether the best values of a window of generations are equal, up to tolerance and rounding."""
-    first, last = best_values[0], best_values[-1]
-    if math.isfinite(first) and math.isfinite(last):
-        tolerance = max(tolerance, 4 * math.ulp(first))
-        if abs(first - last) > tolerance:  # the common case, at no cost
+class Window:
+    """The best values of the last generations, and the span of all generations so far."""
+
+    def __init__(self, length: int) -> None:
+        self._recent: deque[float] = deque(maxlen=length)
+        self._length = length
+        self._least, self._most = math.inf, -math.inf
+
+    def add(self, value: float) -> None:
+        self._recent.append(value)
+        if math.isfinite(value):
+            self._least, self._most = min(self._least, value), max(self._most, value)
+
+    def is_flat(self, tolerance: float) -> bool:
+        """Whether the last values are equal, up to rounding and to that part of the span."""
+        recent = self._recent
+        if len(recent) < self._length:
             return False
-    low, high = min(best_values), max(best_values)
-    return low == high or high - low <= tolerance
+        first, last = recent[0], recent[-1]
+        if first == last and min(recent) == max(recent):
+            return True
+        if not (math.isfinite(first) and math.isfinite(last)):
+            return False
+        allowed = max(tolerance * (self._most - self._least), 4 * math.ulp(first))
+        return abs(first - last) <= allowed and max(recent) - min(recent) <= allowed

@@ -31,9 +31,7 @@ def covariance_path(strategy: Strategy, p_c: Array, h_sigma: Array, mean_y: Arra
     return (1 - c) * p_c + (c * (2 - c) * strategy.mu_w) ** 0.5 * h_sigma * mean_y
 
 
-def covariance(
-    strategy: Strategy, C: Array, w: Array, y: Array, p_c: Array, h_sigma: Array, norm_sq: Array
-) -> Array:
+def covariance(strategy: Strategy, C: Array, w: Array, y: Array, p_c: Array, h_sigma: Array, norm_sq: Array) -> Array:
     """C <- (1 - c_1 - c_mu sum w + (1 - h) c_1 c_c (2 - c_c)) C + c_1 p_c p_c^T + c_mu sum w° y y^T.
 
     w° is w, times N / ||C^(-1/2) y||^2 where w is negative; `norm_sq` (..., L) is that squared norm.

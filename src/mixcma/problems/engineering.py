@@ -227,9 +227,7 @@ _ALL = (
     ),
     Design(
         name="process_synthesis",
-        space=Space(
-            {f"x{j}": Float(0.0, 10.0) for j in range(1, 4)} | {f"y{k}": Bool() for k in range(1, 5)}
-        ),
+        space=Space({f"x{j}": Float(0.0, 10.0) for j in range(1, 4)} | {f"y{k}": Bool() for k in range(1, 5)}),
         evaluate=process_synthesis,
         best_known=4.57958240243671,
         best_params={

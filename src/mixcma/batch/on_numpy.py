@@ -1,0 +1,35 @@
+"""The NumPy back end: finished runs are dropped, so that what is left is always a full batch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.batch.task import Rules, Runs, Watch, generation, given_up
+from mixcma.core.state import decompose, initial_state, map_arrays
+from mixcma.noise import NoiseBatch
+
+
+def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Evaluations and best value of every run."""
+    fixed, count = rules.setting.strategy, len(runs.trials)
+    draw = NoiseBatch(rules.seed, runs.trials, fixed.popsize, fixed.dimension, rules.method.needs_uniforms)
+    evaluations, best = np.zeros(count, dtype=np.int64), np.full(count, np.inf)
+    alive, state, method = np.arange(count), initial_state(runs.means), rules.method_with(runs.alpha)
+    for t in range(rules.max_generations):
+        state, least = generation(rules, method, state, draw(t, alive), runs.which[alive])
+        evaluations[alive] += fixed.popsize
+        best[alive] = np.minimum(best[alive], least)
+        ended = best[alive] < rules.target
+        if state.generation % fixed.eigen_interval == 0:
+            state = decompose(state)
+            ended |= given_up(rules, state)
+            if watch is not None:
+                watch(t, len(alive))
+        if ended.any():
+            alive = alive[~ended]
+            state = map_arrays(lambda field: field[~ended], state)  # noqa: B023 called at once
+            method = rules.method_with(None if runs.alpha is None else runs.alpha[alive])
+            if not len(alive):
+                break
+    return evaluations, best

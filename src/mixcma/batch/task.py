@@ -1,0 +1,138 @@
+"""What a batch of runs is, and one generation of it: what both back ends share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.core.coordinates import values_at
+from mixcma.core.methods import Cma, Margin, Setting, tell
+from mixcma.core.namespace import Array
+from mixcma.core.sampling import Noise
+from mixcma.core.state import State
+from mixcma.core.stopping import Stopping, condition_number, smallest_variance
+from mixcma.core.strategy import strategy
+from mixcma.encoding import Encoding
+from mixcma.optimizer import checked_method, checked_popsize, checked_seed
+from mixcma.space import Space
+
+Watch = Callable[[int, int], None]  # (generation, runs alive)
+
+
+class BatchProblem(Protocol):
+    """What a batch needs to know; `mixcma.problems.Problem` is one.
+
+    `function` takes decoded values (..., N), bits as 0. and 1., and gives values (...); on JAX it must be
+    traceable. `start` gives the initial mean of a trial by name. A run succeeds below `success`.
+    """
+
+    @property
+    def function(self) -> Callable[[Array], Array]: ...
+    @property
+    def space(self) -> Space: ...
+    @property
+    def success(self) -> float: ...
+    def start(self, seed: int, /) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is the same for all runs of a batch."""
+
+    functions: tuple[Callable[[Array], Array], ...]
+    setting: Setting
+    method: Cma
+    seed: int
+    target: float
+    stopping: Stopping
+    budget: int
+
+    @property
+    def max_generations(self) -> int:
+        return self.budget // self.setting.strategy.popsize
+
+    def method_with(self, alpha: Array | None) -> Cma:
+        """The method, with the margins of the runs at hand."""
+        return self.method if alpha is None else replace(self.method, alpha=alpha)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What differs from run to run, T of them."""
+
+    means: NDArray[np.float64]  # (T, N) latent, at the start
+    trials: NDArray[np.int64]  # (T,) keys of the noise
+    which: NDArray[np.int64]  # (T,) index of the run's function
+    alpha: NDArray[np.float64] | None  # (T, 1)
+
+
+def prepare(
+    problems: Sequence[BatchProblem],
+    method: str | Cma,
+    trials: int | Sequence[int],
+    seed: int,
+    *,
+    popsize: int | None,
+    alpha: Sequence[float] | NDArray[np.float64] | None,
+    stopping: Stopping,
+    budget: int,
+) -> tuple[Rules, Runs]:
+    """All trials of several problems over one space as one batch, problem by problem."""
+    first = problems[0]
+    if any(other.space != first.space or other.success != first.success for other in problems):
+        raise ValueError(
+            "problems: expected the same space and success for all of a batch, but got "
+            f"{[other.space for other in problems]!r:.200}; make a batch of each instead"
+        )
+    numbers = np.arange(trials) if isinstance(trials, int) else np.asarray(trials, dtype=np.int64)
+    encoding = Encoding(first.space)
+    means = [encoding.encode_mean(p.start(int(trial))) for p in problems for trial in numbers]
+    chosen = checked_method(method)
+    if alpha is not None and not (isinstance(chosen, Margin) and len(alpha) == len(means)):
+        raise ValueError(
+            f'alpha: expected a margin for each of the {len(means)} runs, with the method "margin", but got '
+            f"{len(alpha)} margins for {chosen!r}; leave alpha out"
+        )
+    rules = Rules(
+        functions=tuple(p.function for p in problems),
+        setting=Setting(strategy(encoding.dimension, checked_popsize(popsize)), encoding.coordinates),
+        method=chosen,
+        seed=checked_seed(seed),
+        target=first.success,
+        stopping=stopping,
+        budget=budget,
+    )
+    runs = Runs(
+        means=np.array(means),
+        trials=np.tile(numbers, len(problems)),
+        which=np.repeat(np.arange(len(problems)), len(numbers)),
+        alpha=None if alpha is None else np.asarray(alpha, dtype=np.float64)[:, None],
+    )
+    return rules, runs
+
+
+def generation(rules: Rules, method: Cma, state: State, noise: Noise, which: Array) -> tuple[State, Array]:
+    """One generation of every run; the new state, and the least penalised value of each, (T,)."""
+    sample = method.sample(rules.setting, state, noise)
+    x = values_at(rules.setting.coordinates, sample.v)
+    values = _evaluate(rules.functions, x, which)
+    ranked = values if sample.penalty is None else values + sample.penalty
+    return tell(method, rules.setting, state, sample, values), ranked.min(axis=-1)
+
+
+def _evaluate(functions: Sequence[Callable[[Array], Array]], x: Array, which: Array) -> Array:
+    """Run r is evaluated by functions[which[r]]: (T, L, N), (T,) -> (T, L)."""
+    values = functions[0](x)
+    for i, other in enumerate(functions[1:], start=1):
+        values = x.__array_namespace__().where(which[:, None] == i, other(x), values)
+    return values
+
+
+def given_up(rules: Rules, state: State) -> Array:
+    """Which runs have ended by the paper's conditions, after a decomposition: (T,) bool."""
+    limits = rules.stopping
+    return (smallest_variance(state) < limits.min_variance) | (condition_number(state) > limits.max_condition)

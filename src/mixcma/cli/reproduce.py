@@ -1,0 +1,205 @@
+"""``mixcma reproduce``: the paper's three experiments, each by one command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import rich.progress as bars
+from rich.console import Console
+from rich.table import Table
+
+from mixcma.batch import Backend, Watch
+from mixcma.experiments import alpha as alpha_experiment
+from mixcma.experiments import table as table_experiment
+from mixcma.experiments.stagnation import reproduce_stagnation
+from mixcma.problems import PAPER_FUNCTIONS
+
+Command = Callable[..., Any]
+
+
+@click.group()
+def reproduce() -> None:
+    """Run the experiments of "CMA-ES with Margin" (GECCO 2022) and put the results beside the paper's."""
+
+
+def _options(command: Command) -> Command:
+    """What all three commands take."""
+    for option in (
+        click.option("--trials", default=100, show_default=True, type=click.IntRange(1), help="Runs a cell."),
+        click.option("--seed", default=0, show_default=True, type=click.IntRange(0)),
+        click.option("--backend", default="numpy", show_default=True, type=click.Choice(["numpy", "jax"])),
+    ):
+        command = option(command)
+    return command
+
+
+def _out(name: str) -> Command:
+    return click.option(
+        "--out",
+        default=f"reproduction/{name}",
+        show_default=True,
+        type=click.Path(path_type=Path, file_okay=False),
+    )
+
+
+Parse = Callable[[click.Context, click.Parameter, str], Any]
+
+
+def _words(known: Sequence[str]) -> Parse:
+    """Reads a comma-separated list, each word one of those known."""
+
+    def parse(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+        words = tuple(text.split(","))
+        for word in words:
+            if word not in known:
+                raise click.BadParameter(f"{word!r} is not one of {', '.join(known)}")
+        return words
+
+    return parse
+
+
+def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    """Reads a comma-separated list of whole numbers of at least 2."""
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a comma-separated list of whole numbers, like 20,40") from None
+    if min(numbers) < 2:
+        raise click.BadParameter(f"{min(numbers)} is too small a dimension; the smallest is 2")
+    return numbers
+
+
+FUNCTIONS_OPTION = click.option(
+    "--functions", default=",".join(PAPER_FUNCTIONS), callback=_words(PAPER_FUNCTIONS), help="Default: all six."
+)
+DIMENSIONS_OPTION = click.option("--dimensions", default="20,40,60", show_default=True, callback=_dimensions)
+METHODS_OPTION = click.option(
+    "--methods", default="im,im-box,margin", show_default=True, callback=_words(("cma", "im", "im-box", "margin"))
+)
+
+
+@reproduce.command()
+@FUNCTIONS_OPTION
+@DIMENSIONS_OPTION
+@METHODS_OPTION
+@_out("table")
+@_options
+def table(
+    functions: Sequence[str],
+    dimensions: Sequence[int],
+    methods: Sequence[str],
+    trials: int,
+    seed: int,
+    backend: Backend,
+    out: Path,
+) -> None:
+    """Table 2: success rates and median evaluations, beside the paper's, with a verdict a cell."""
+    cells = table_experiment.default_cells(functions, dimensions, methods)
+    with _long_work("cells", len(cells), out) as (started, finished):
+        records = table_experiment.reproduce_table(
+            cells, trials=trials, seed=seed, backend=backend, out=out,
+            started=lambda group: started(f"{group[0].method}, N = {group[0].dimension}, {group[0].function}"),
+            finished=lambda group: finished(len(group)),
+        )  # fmt: skip
+    shown = Table(*table_experiment.HEADERS)
+    for row in table_experiment.table_rows(records):
+        shown.add_row(*row, style=None if row[-1] in ("ok", "") else "yellow")
+    console = Console()
+    console.print(shown)
+    paper = table_experiment.paper_records()
+    verdicts = [table_experiment.verdict(r, paper[r.cell]).passed for r in records if r.cell in paper]
+    if verdicts:
+        console.print(f"{sum(verdicts)} of {len(verdicts)} cells agree with the paper.")
+    console.print(f"Written: {out}/table.json, table.csv, table.md")
+
+
+@reproduce.command()
+@DIMENSIONS_OPTION
+@_out("alpha")
+@_options
+def alpha(dimensions: Sequence[int], trials: int, seed: int, backend: Backend, out: Path) -> None:
+    """Section 5.1: 48 sizes of the margin on SphereInt, as the two heat maps of Figure 4."""
+    figures = _figures()
+    points = alpha_experiment.grid(dimensions)
+    with _long_work("settings", len(points), out) as (started, finished):
+        records = alpha_experiment.reproduce_alpha(
+            points, trials=trials, seed=seed, backend=backend, out=out,
+            started=lambda group: started(f"N = {group[0].dimension}, m = {group[0].m:g}"),
+            finished=lambda group: finished(len(group)),
+        )  # fmt: skip
+    paths = figures.save(figures.alpha_figure(records), out / "alpha")
+    Console().print(f"Written: {out}/alpha.json, {', '.join(path.name for path in paths)}")
+
+
+@reproduce.command()
+@click.option("--dimension", default=40, show_default=True, type=click.IntRange(2))
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@_out("stagnation")
+def stagnation(dimension: int, seed: int, out: Path) -> None:
+    """Section 3: a failed run of each older method, and the margin's from the same start."""
+    figures = _figures()
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    try:
+        with console.status("looking for failed runs"):
+            pairs = reproduce_stagnation(seed, dimension)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    for failed, margin in pairs:
+        console.print(
+            f"{failed.method}, trial {failed.trial}: stuck at {failed.best[-1]:.3g} after "
+            f"{len(failed.best)} generations; the margin from the same start: {margin.best[-1]:.3g} after "
+            f"{len(margin.best)}"
+        )
+    paths = figures.save(figures.stagnation_figure(pairs), out / "stagnation")
+    console.print(f"Written: {', '.join(str(path) for path in paths)}")
+
+
+def _figures() -> Any:
+    """The drawing module, before any work is done for it."""
+    try:
+        from mixcma.experiments import figures
+    except ModuleNotFoundError as error:
+        message = 'drawing needs matplotlib, which is not installed; install it with: pip install "mixcma[report]"'
+        raise click.ClickException(message) from error
+    return figures
+
+
+@contextmanager
+def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str], Watch], Callable[[int], None]]]:
+    """A progress bar with what is done, the runs alive and the time left; Ctrl-C keeps what is finished."""
+    columns = (
+        bars.BarColumn(bar_width=24),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn(unit),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left:"),
+        bars.TimeRemainingColumn(compact=True),
+        bars.TextColumn("{task.fields[now]}"),
+    )
+    with bars.Progress(*columns) as progress:
+        task = progress.add_task("", total=total, now="")
+
+        def started(what: str) -> Watch:
+            progress.update(task, now=what)
+            return lambda generation, alive: progress.update(
+                task, now=f"{what}: generation {generation}, {alive} runs alive"
+            )
+
+        def finished(count: int) -> None:
+            progress.update(task, advance=count, now="")
+
+        try:
+            yield started, finished
+        except KeyboardInterrupt:
+            progress.stop()
+            raise click.ClickException(
+                f"stopped; finished {unit} are kept in {out / 'cells.json'}, and the same command goes on from them"
+            ) from None
+        except (ModuleNotFoundError, ValueError) as error:
+            progress.stop()
+            raise click.ClickException(str(error)) from error

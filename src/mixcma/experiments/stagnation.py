@@ -1,0 +1,85 @@
+"""Section 3: how CMA-ES-IM gets stuck on binary variables, with and without the box, and the margin does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.batch import run_many
+from mixcma.core.state import deviations
+from mixcma.core.stopping import PAPER_STOPPING
+from mixcma.optimizer import Optimizer
+from mixcma.problems import Problem, problem
+
+FUNCTION = "SphereOneMax"
+DIMENSION = 40
+FAILING = ("im", "im-box")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run, a row a generation (G of them)."""
+
+    method: str
+    trial: int
+    names: tuple[str, ...]  # of the N coordinates
+    mean: NDArray[np.float64]  # (G, N) each coordinate's mean, latent
+    deviation: NDArray[np.float64]  # (G, N) each coordinate's standard deviation, latent
+    sigma: NDArray[np.float64]  # (G,)
+    best: NDArray[np.float64]  # (G,) least value so far
+    success: bool
+
+
+def first_failure(bench: Problem, method: str, seed: int, trials: int = 100) -> int:
+    """The first trial that fails, looked for ten at a time."""
+    for start in range(0, trials, 10):
+        numbers = range(start, min(start + 10, trials))
+        failed = np.flatnonzero(~run_many(bench, method, numbers, seed).success)
+        if len(failed):
+            return numbers[int(failed[0])]
+    raise ValueError(
+        f"{method} on {bench.name}, N = {bench.dimension}: expected a failed run among {trials} trials, but got "
+        "none; take a larger dimension"
+    )
+
+
+def trace(bench: Problem, method: str, trial: int, seed: int) -> Trace:
+    """The same run as trial `trial` of a batch, with everything it goes through."""
+    optimizer = Optimizer(
+        bench.space, method=method, seed=seed, run=trial, mean=bench.start(trial), stopping=PAPER_STOPPING
+    )
+    means, spreads, sigmas, bests, best = [], [], [], [], np.inf
+    while not optimizer.stop and best >= bench.success:
+        candidates = optimizer.ask()
+        values = [bench(candidate.params) for candidate in candidates]
+        optimizer.tell(candidates, values)
+        best = min(best, *(v + c.penalty for v, c in zip(values, candidates)))
+        means.append(optimizer.state.m)
+        spreads.append(deviations(optimizer.state) * optimizer.state.A)
+        sigmas.append(optimizer.step_size)
+        bests.append(best)
+    return Trace(
+        method=method,
+        trial=trial,
+        names=optimizer.encoding.names,
+        mean=np.array(means),
+        deviation=np.array(spreads),
+        sigma=np.array(sigmas),
+        best=np.array(bests),
+        success=bool(best < bench.success),
+    )
+
+
+def reproduce_stagnation(
+    seed: int, dimension: int = DIMENSION, failing: Sequence[str] = FAILING
+) -> list[tuple[Trace, Trace]]:
+    """For each of the older methods a failed run, and the margin's run from the same start."""
+    bench = problem(FUNCTION, dimension)
+    pairs = []
+    for method in failing:
+        trial = first_failure(bench, method, seed)
+        pairs.append((trace(bench, method, trial, seed), trace(bench, "margin", trial, seed)))
+    return pairs

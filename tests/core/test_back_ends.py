@@ -1,0 +1,127 @@
+"""Back ends: one text on NumPy, on read-only NumPy, on JAX, for one run and for a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from mixcma import Bool, Cma, Discrete, Float, Int, IntegerMutation, Margin, Space
+from mixcma.core.coordinates import values_at
+from mixcma.core.methods import Setting, tell
+from mixcma.core.sampling import Noise
+from mixcma.core.state import State, decompose, initial_state
+from mixcma.core.strategy import strategy
+from mixcma.encoding import Encoding
+
+SPACE = Space(
+    {
+        "x": Float(-3, 3, mean=1.0),
+        "rate": Float(1e-4, 1.0, log=True),
+        "free": Float(mean=2.0, std=1.0),
+        "n": Int(-10, 10, std=1.0),
+        "batch": Int(1, 500, log=True),
+        "b": Bool(std=1.0),
+        "b2": Bool(std=1.0),
+        "uneven": Discrete([0.01, 0.1, 1.0], std=1.0),
+        "powers": Discrete([1, 2, 4, 8, 16]),
+    }
+)
+ENCODING = Encoding(SPACE)
+SETTING = Setting(strategy(ENCODING.dimension), ENCODING.coordinates)
+L, N = SETTING.strategy.popsize, SETTING.strategy.dimension
+METHODS = [Cma(), Margin(), IntegerMutation(), IntegerMutation(box=True)]
+IDS = ["cma", "margin", "im", "im-box"]
+Convert = Callable[[Any], Any]
+
+
+def noises(generations: int, batch: tuple[int, ...] = ()) -> list[Noise]:
+    rng = np.random.default_rng(5)
+    return [
+        Noise(
+            rng.standard_normal((*batch, L, N)),
+            1 - rng.random((*batch, N)),
+            1 - rng.random((*batch, L, N)),
+            1 - rng.random((*batch, L, N)),
+        )
+        for _ in range(generations)
+    ]
+
+
+def objective(x: Any) -> Any:
+    """Steep in the floats, with plateaus."""
+    xp = x.__array_namespace__()
+    return xp.floor(xp.sum(xp.abs(x - 0.7) * xp.asarray(np.arange(1.0, N + 1)), axis=-1))
+
+
+def run(method: Cma, noise: list[Noise], convert: Convert, batch: tuple[int, ...] = ()) -> list[State]:
+    """Generations on the given noise; infeasible where the first coordinate is negative."""
+    state = initial_state(convert(np.broadcast_to(ENCODING.initial_mean, (*batch, N)).copy()))
+    states = []
+    for drawn in noise:
+        sample = method.sample(SETTING, state, Noise(*map(convert, drawn)))
+        x = values_at(ENCODING.coordinates, sample.v)
+        violations = x.__array_namespace__().maximum(-x[..., 0], 0.0)
+        state = decompose(tell(method, SETTING, state, sample, objective(x), violations))
+        state = State(*(convert(field) if hasattr(field, "shape") else field for field in state))
+        states.append(state)
+    return states
+
+
+def read_only(array: Any) -> Any:
+    array = np.array(array)
+    array.setflags(write=False)
+    return array
+
+
+def assert_equal_states(left: State, right: State, rtol: float) -> None:
+    for name, a, b in zip(State._fields, left, right):
+        scale = np.abs(np.asarray(b)).max()
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=rtol * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_jax_gives_the_same_generations_as_numpy(method: Cma) -> None:
+    noise = noises(25)
+    with jax.enable_x64(True):
+        on_jax = run(method, noise, jax.numpy.asarray)
+    for left, right in zip(on_jax, run(method, noise, np.asarray)):
+        assert_equal_states(left, right, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_read_only_arrays_are_enough(method: Cma) -> None:
+    noise = noises(25)
+    for left, right in zip(run(method, noise, read_only), run(method, noise, np.asarray)):
+        assert_equal_states(left, right, rtol=0.0)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_a_batch_is_a_loop(method: Cma) -> None:
+    noise = noises(25, (2, 3))
+    batched = run(method, noise, np.asarray, (2, 3))[-1]
+    for i, j in np.ndindex(2, 3):
+        alone = run(method, [Noise(*(part[i, j] for part in drawn)) for drawn in noise], np.asarray)[-1]
+        one = State(*(part[i, j] if np.ndim(part) > 1 else part for part in batched))
+        assert_equal_states(one, alone, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_the_text_can_be_traced_and_compiled(method: Cma) -> None:
+    noise = noises(1)[0]
+
+    @jax.jit
+    def generation(state: State, drawn: Noise) -> State:
+        sample = method.sample(SETTING, state, drawn)
+        return tell(method, SETTING, state, sample, objective(values_at(ENCODING.coordinates, sample.v)))
+
+    with jax.enable_x64(True):
+        state = initial_state(jax.numpy.asarray(ENCODING.initial_mean))
+        compiled = generation(state, noise)
+    sample = method.sample(SETTING, initial_state(ENCODING.initial_mean), noise)
+    values = objective(values_at(ENCODING.coordinates, sample.v))
+    eager = tell(method, SETTING, initial_state(ENCODING.initial_mean), sample, values)
+    assert_equal_states(compiled, eager, rtol=1e-9)

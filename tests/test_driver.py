@@ -1,0 +1,549 @@
+"""minimize(): budget, target, restarts, failures, the cache, seeds, the display, and real designs."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import logging
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from mixcma import Bool, Discrete, Float, Int, Outcome, Progress, Space, minimize
+from mixcma.driver import Best
+from mixcma.problems.engineering import DESIGNS
+from mixcma.progress import progress_display
+
+PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
+WIRES = Discrete([0.1, 0.5, 0.2])
+MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": WIRES, "c": Int(4, 4)})
+GRID = Space({"n": Int(0, 9), "m": Int(-5, 4)})
+TINY = Space({"n": Int(0, 2), "on": Bool()})
+
+
+def sphere(p):
+    return sum(value**2 for value in p.values())
+
+
+class Counted:
+    """An objective that keeps what it was called with and what it returned."""
+
+    def __init__(self, objective=sphere):
+        self.objective = objective
+        self.points, self.returned = [], []
+
+    def __call__(self, p):
+        self.points.append(dict(p))
+        self.returned.append(self.objective(p))
+        return self.returned[-1]
+
+    @property
+    def calls(self):
+        return len(self.points)
+
+
+def failing_with(error, *, at):
+    """The sphere, but for one call that raises."""
+    calls = itertools.count(1)
+
+    def objective(p):
+        if next(calls) == at:
+            raise error
+        return sphere(p)
+
+    return objective
+
+
+# The budget
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5, 6, 7, 100, 1001])
+def test_exactly_the_budget_is_spent_also_in_the_middle_of_a_generation(budget):
+    objective = Counted()
+    result = minimize(objective, PLANE, budget=budget, seed=1)
+    assert objective.calls == result.evaluations == budget
+    assert result.stop.name == "budget"
+
+
+@pytest.mark.parametrize("space", [GRID, MIXED], ids=["discrete", "mixed"])
+@pytest.mark.parametrize("budget", [1, 17, 50])
+def test_the_budget_is_never_exceeded(space, budget):
+    objective = Counted()
+    result = minimize(objective, space, budget=budget, seed=1)
+    assert objective.calls == result.evaluations <= budget
+
+
+def test_failed_evaluations_are_paid_for():
+    objective = Counted(lambda p: None if p["x"] > 0 else sphere(p))
+    result = minimize(objective, PLANE, budget=50, seed=1)
+    assert objective.calls == result.evaluations == 50
+    assert result.failures == objective.returned.count(None) > 0
+
+
+def test_the_best_of_a_generation_cut_short_counts():
+    values = itertools.count()
+    result = minimize(lambda p: -float(next(values)), PLANE, budget=8, seed=1)
+    assert result.value == -7.0
+
+
+def test_the_value_is_the_least_one_seen_and_the_params_are_its_point():
+    objective = Counted()
+    result = minimize(objective, PLANE, budget=300, seed=1)
+    assert result.value == min(objective.returned)
+    assert result.params == objective.points[objective.returned.index(result.value)]
+
+
+# The target
+
+
+def test_the_target_stops_at_once():
+    objective = Counted()
+    result = minimize(objective, PLANE, budget=5000, target=1e-3, seed=1)
+    assert result.stop.name == "target"
+    assert [value <= 1e-3 for value in objective.returned].index(True) == objective.calls - 1
+    assert objective.calls % 6 != 0  # in the middle of a generation
+
+
+def test_a_value_equal_to_the_target_reaches_it():
+    result = minimize(lambda p: 3.0, PLANE, budget=50, target=3, seed=1)
+    assert (result.stop.name, result.evaluations) == ("target", 1)
+
+
+def test_an_infeasible_value_does_not_reach_the_target():
+    result = minimize(lambda p: Outcome(-1.0, [1.0]), PLANE, budget=50, target=0.0, seed=1)
+    assert result.stop.name == "budget"
+
+
+def test_a_failure_does_not_reach_the_target():
+    result = minimize(lambda p: Outcome(-1.0, error="broken"), PLANE, budget=50, target=0.0, seed=1)
+    assert result.stop.name == "failing"
+
+
+# The callback
+
+
+def test_the_callback_receives_the_progress_of_every_generation():
+    seen = []
+    result = minimize(sphere, PLANE, budget=60, seed=1, callback=seen.append)
+    assert all(isinstance(progress, Progress) for progress in seen)
+    assert [p.evaluations for p in seen] == list(range(6, 61, 6))
+    assert [p.generation for p in seen] == list(range(1, 11))
+    assert {(p.budget, p.run, p.popsize, p.failures) for p in seen} == {(60, 0, 6, 0)}
+    assert all(p.step_size > 0 for p in seen)
+    assert (seen[-1].best.params, seen[-1].best.value) == (result.params, result.value)
+
+
+def test_the_best_in_the_progress_never_gets_worse():
+    seen = []
+    minimize(sphere, PLANE, budget=1000, seed=1, callback=seen.append)
+    values = [p.best.value for p in seen]
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_true_return_of_the_callback_stops_the_search():
+    result = minimize(sphere, PLANE, budget=600, seed=1, callback=lambda progress: progress.evaluations >= 30)
+    assert (result.stop.name, result.evaluations) == ("callback", 30)
+    assert result.params is not None
+
+
+@pytest.mark.parametrize("returned", [None, False, 0])
+def test_a_false_return_of_the_callback_does_not_stop_the_search(returned):
+    result = minimize(sphere, PLANE, budget=60, seed=1, callback=lambda progress: returned)
+    assert result.stop.name == "budget"
+
+
+def test_an_error_in_the_callback_is_not_an_evaluation_that_failed():
+    def callback(progress):
+        raise LookupError("in the callback")
+
+    with pytest.raises(LookupError, match="in the callback"):
+        minimize(sphere, PLANE, budget=60, seed=1, callback=callback)
+
+
+# Restarts
+
+
+def test_every_restart_doubles_the_population():
+    result = minimize(lambda p: 0.0, PLANE, budget=3000, seed=1)
+    popsizes = [run.popsize for run in result.runs]
+    assert popsizes == [6 * 2**i for i in range(len(popsizes))]
+    assert len(popsizes) >= 4
+    assert {run.stop.name for run in result.runs[:-1]} == {"flat"}
+    assert result.runs[-1].stop.name == result.stop.name == "budget"
+
+
+def test_a_restart_doubles_the_popsize_given():
+    result = minimize(lambda p: 0.0, PLANE, budget=3000, seed=1, popsize=10, restarts=2)
+    assert [run.popsize for run in result.runs] == [10, 20, 40]
+
+
+@pytest.mark.parametrize(("restarts", "runs"), [(False, 1), (0, 1), (1, 2), (2, 3)])
+def test_there_are_at_most_so_many_restarts(restarts, runs):
+    result = minimize(lambda p: 0.0, PLANE, budget=100_000, seed=1, restarts=restarts)
+    assert len(result.runs) == runs
+    assert result.stop.name == "flat"
+
+
+def test_a_restart_starts_from_elsewhere_within_the_bounds():
+    objective = Counted(lambda p: 0.0)
+    space = Space({"x": Float(0, 1000, mean=500, std=0.001)})
+    first, second, _ = minimize(objective, space, budget=10_000, seed=1, restarts=2).runs
+    begins = [0, first.evaluations, first.evaluations + second.evaluations]
+    starts = [objective.points[i]["x"] for i in begins]
+    assert starts[0] == pytest.approx(500, abs=1)
+    assert len({round(start) for start in starts}) == 3
+    assert all(0 <= start <= 1000 for start in starts)
+
+
+def test_a_restart_leads_out_of_a_local_optimum():
+    """Rastrigin's function, off centre: one run ends in a hollow beside the deepest."""
+
+    def objective(p):
+        return sum(10 + (v - 2.2) ** 2 - 10 * math.cos(2 * math.pi * (v - 2.2)) for v in p.values())
+
+    alone = minimize(objective, PLANE, budget=20_000, target=1e-6, seed=4, restarts=False)
+    assert (alone.stop.name, alone.value > 0.5) == ("flat", True)
+    assert minimize(objective, PLANE, budget=20_000, target=1e-6, seed=4).stop.name == "target"
+
+
+@pytest.mark.parametrize("target", [None, 0.01], ids=["budget", "target"])
+@pytest.mark.parametrize("space", [PLANE, GRID], ids=["floats", "ints"])
+def test_the_runs_add_up_to_the_search(space, target):
+    result = minimize(lambda p: 0.005 + sphere(p), space, budget=2000, target=target, seed=1)
+    assert sum(run.evaluations for run in result.runs) == result.evaluations
+    assert min(run.best_value for run in result.runs) == result.value
+
+
+# Errors
+
+
+def test_an_error_is_a_failed_evaluation_that_is_kept():
+    result = minimize(failing_with(ZeroDivisionError("no radius"), at=3), PLANE, budget=60, seed=1)
+    assert (result.evaluations, result.failures) == (60, 1)
+    assert result.first_error == "ZeroDivisionError: no radius"
+
+
+def test_without_a_failure_there_is_no_first_error():
+    result = minimize(sphere, PLANE, budget=60, seed=1)
+    assert (result.failures, result.first_error) == (0, None)
+
+
+def test_the_first_error_is_kept_and_only_it_is_logged(caplog):
+    calls = itertools.count(1)
+
+    def objective(p):
+        if (call := next(calls)) % 2:
+            raise ValueError(f"call {call}")
+        return sphere(p)
+
+    with caplog.at_level(logging.WARNING, logger="mixcma"):
+        result = minimize(objective, PLANE, budget=60, seed=1)
+    assert (result.failures, result.first_error) == (30, "ValueError: call 1")
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("mixcma", "WARNING")
+    assert "ValueError: call 1" in record.getMessage()
+
+
+def test_a_search_without_failures_logs_no_warning(caplog):
+    with caplog.at_level(logging.WARNING, logger="mixcma"):
+        minimize(sphere, PLANE, budget=1000, seed=1)
+    assert caplog.records == []
+
+
+def test_on_error_raise_lets_the_error_through():
+    error = ZeroDivisionError("no radius")
+    with pytest.raises(ZeroDivisionError) as caught:
+        minimize(failing_with(error, at=9), PLANE, budget=60, seed=1, on_error="raise")
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("returned", [math.nan, None, "3"], ids=repr)
+def test_on_error_raise_stops_at_a_value_that_is_no_number(returned):
+    calls = []
+
+    def objective(p):
+        calls.append(p)
+        return returned
+
+    with pytest.raises(ValueError, match="expected a number"):
+        minimize(objective, PLANE, budget=60, seed=1, on_error="raise")
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        math.nan,
+        None,
+        "3",
+        [1.0],
+        1j,
+        Outcome(1.0, [math.nan]),
+        Outcome(1.0, np.array(2.0)),
+        Outcome(1.0, 2.0),
+    ],
+    ids=repr,
+)
+def test_what_is_no_number_is_a_failed_evaluation(returned):
+    values = itertools.chain([returned], itertools.repeat(1.0))
+    result = minimize(lambda p: next(values), PLANE, budget=12, seed=1)
+    assert (result.failures, result.value) == (1, 1.0)
+    assert "expected" in result.first_error
+
+
+def test_an_integer_too_large_for_a_float_does_not_end_the_search():
+    values = itertools.chain([10**400], itertools.repeat(1.0))
+    result = minimize(lambda p: next(values), PLANE, budget=12, seed=1)
+    assert (result.evaluations, result.value) == (12, 1.0)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [PLANE, MIXED, GRID, TINY, Space({"on": Bool()})],
+    ids=["floats", "mixed", "ints", "tiny", "two points"],
+)
+def test_a_search_in_which_everything_failed_says_so(space):
+    def objective(p):
+        raise RuntimeError("no licence")
+
+    result = minimize(objective, space, budget=1000, seed=1)
+    assert result.stop.name == "failing"
+    assert "first error" in str(result.stop)
+    assert result.first_error == "RuntimeError: no licence"
+    assert (result.params, result.value, result.violation, result.feasible) == (
+        None,
+        math.inf,
+        math.inf,
+        False,
+    )
+    assert result.failures == result.evaluations > 0
+    assert len(result.runs) == 1
+
+
+def test_a_search_goes_on_where_much_but_not_all_fails():
+    result = minimize(lambda p: None if p["x"] < 1 else sphere(p), PLANE, budget=2000, seed=1)
+    assert result.value == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("at", [1, 4, 40])
+def test_an_interrupt_gives_the_result_so_far(at):
+    objective = Counted(failing_with(KeyboardInterrupt(), at=at))
+    result = minimize(objective, PLANE, budget=600, seed=1)
+    assert result.stop.name == "interrupted"
+    assert (result.evaluations, result.failures) == (at - 1, 0)
+    assert result.value == min(objective.returned, default=math.inf)
+    assert (result.params is None) == (at == 1)
+
+
+def test_an_interrupt_in_the_callback_gives_the_result_so_far():
+    def callback(progress):
+        raise KeyboardInterrupt
+
+    result = minimize(sphere, PLANE, budget=600, seed=1, callback=callback)
+    assert (result.stop.name, result.evaluations) == ("interrupted", 6)
+
+
+# The cache
+
+
+def test_no_point_of_a_discrete_space_is_evaluated_twice():
+    objective = Counted()
+    result = minimize(objective, GRID, budget=1000, seed=1)
+    points = [tuple(p.items()) for p in objective.points]
+    assert len(points) == len(set(points)) == result.evaluations
+    assert result.params == {"n": 0, "m": 0}
+
+
+def test_a_tiny_space_is_exhausted():
+    objective = Counted(lambda p: (p["n"] - 1) ** 2 + p["on"])
+    result = minimize(objective, TINY, budget=1000, seed=1)
+    assert result.stop.name == "exhausted"
+    assert objective.calls == result.evaluations == TINY.size
+    assert result.params == {"n": 1, "on": False}
+
+
+def test_a_failed_point_is_not_tried_again():
+    objective = Counted(lambda p: None if p["n"] == 0 else float(p["n"]))
+    result = minimize(objective, TINY, budget=1000, seed=1)
+    assert objective.returned.count(None) == result.failures <= 2
+    assert result.value == 1.0
+
+
+def test_the_cache_changes_the_cost_and_not_the_search():
+    cached, plain = Counted(), Counted()
+    minimize(cached, GRID, budget=60, seed=1)
+    minimize(plain, GRID, budget=60, seed=1, cache=False)
+    first_seen = list(dict.fromkeys(tuple(p.items()) for p in plain.points))
+    assert len(first_seen) < 60
+    assert [tuple(p.items()) for p in cached.points][: len(first_seen)] == first_seen
+
+
+def test_without_the_cache_points_are_evaluated_again():
+    objective = Counted()
+    result = minimize(objective, TINY, budget=100, seed=1, cache=False)
+    assert (objective.calls, result.evaluations, result.stop.name) == (100, 100, "budget")
+
+
+def test_without_the_cache_a_space_is_never_exhausted():
+    """The first run is flat after 72 evaluations, which happens to be the number of points."""
+    space = Space({"n": Int(0, 71)})
+    result = minimize(lambda p: 0.0, space, budget=500, seed=1, cache=False)
+    assert result.runs[0].evaluations == space.size
+    assert (result.evaluations, result.stop.name) == (500, "budget")
+
+
+def test_floats_are_not_cached_unless_asked_for():
+    corner = Space({"x": Float(0, 1)})
+    plain, cached = Counted(lambda p: p["x"]), Counted(lambda p: p["x"])
+    minimize(plain, corner, budget=60, seed=1)
+    minimize(cached, corner, budget=60, seed=1, cache=True)
+    assert len({p["x"] for p in plain.points}) < 60
+    assert len({p["x"] for p in cached.points}) == 60
+
+
+# Seeds
+
+
+@pytest.mark.parametrize("space", [PLANE, MIXED, GRID], ids=["floats", "mixed", "ints"])
+def test_the_same_seed_gives_the_same_search_and_another_seed_another(space):
+    def search(seed):
+        objective = Counted()
+        return minimize(objective, space, budget=700, seed=seed), objective.points
+
+    assert search(1) == search(1)
+    assert search(1)[1] != search(2)[1]
+
+
+def test_the_seed_of_a_result_repeats_the_search():
+    drawn = minimize(sphere, MIXED, budget=700)
+    assert minimize(sphere, MIXED, budget=700, seed=drawn.seed) == drawn
+
+
+def test_the_seed_of_a_result_is_the_seed_given():
+    assert minimize(sphere, PLANE, budget=10, seed=123).seed == 123
+
+
+def test_a_numpy_integer_is_as_good_a_seed():
+    result = minimize(lambda p: 0.0, PLANE, budget=1000, seed=np.int64(7))
+    assert len(result.runs) > 1
+    assert result == minimize(lambda p: 0.0, PLANE, budget=1000, seed=7)
+    assert type(result.seed) is int
+
+
+def test_the_global_random_state_does_not_matter():
+    np.random.seed(1)
+    one = minimize(sphere, MIXED, budget=700, seed=1)
+    np.random.seed(2)
+    assert minimize(sphere, MIXED, budget=700, seed=1) == one
+
+
+# What the objective receives, and what it may do to it
+
+
+def test_the_objective_receives_true_python_types_in_the_order_of_the_space():
+    objective = Counted()
+    minimize(objective, MIXED, budget=60, seed=1)
+    expected = {"x": float, "n": int, "on": bool, "wire": float, "c": int}
+    for p in objective.points:
+        assert list(p) == list(MIXED)
+        assert {name: type(value) for name, value in p.items()} == expected
+
+
+@pytest.mark.parametrize("space", [MIXED, GRID], ids=["mixed", "cached"])
+def test_the_objective_may_do_what_it_likes_to_its_params(space):
+    def careless(p):
+        value = sphere(p)
+        p.update(n="spoilt", extra=1)
+        p.pop("x", None)
+        return value
+
+    assert minimize(careless, space, budget=300, seed=1) == minimize(sphere, space, budget=300, seed=1)
+
+
+def test_the_params_of_a_result_are_a_point_of_the_space():
+    result = minimize(sphere, MIXED, budget=300, seed=1)
+    assert MIXED.check_params(result.params) == result.params
+    assert sphere(result.params) == result.value
+
+
+# Constraints
+
+
+def test_a_feasible_point_is_preferred_to_a_better_infeasible_one():
+    objective = Counted(lambda p: Outcome(p["x"], [1.0 - p["x"]]))
+    result = minimize(objective, PLANE, budget=2000, seed=1)
+    assert result.feasible
+    assert result.violation == 0.0
+    assert result.value == pytest.approx(1.0, abs=1e-6)
+    assert result.value == min(o.value for o in objective.returned if o.feasible)
+    assert any(o.value < result.value for o in objective.returned)
+
+
+def test_where_nothing_is_feasible_the_least_violation_is_reported():
+    objective = Counted(lambda p: Outcome(0.0, [2.0 + p["x"] ** 2, -5.0, p["y"] ** 2]))
+    result = minimize(objective, PLANE, budget=2000, seed=1)
+    assert not result.feasible
+    assert result.violation == min(o.violation for o in objective.returned)
+    assert result.violation == pytest.approx(2.0, abs=1e-3)
+
+
+# The display
+
+
+def test_the_display_shows_the_best_value_and_the_budget(capsys):
+    result = minimize(sphere, PLANE, budget=300, seed=1, progress=True)
+    shown = capsys.readouterr().out
+    assert "best" in shown
+    assert "300" in shown
+    assert result.evaluations == 300
+
+
+def test_without_a_display_nothing_is_printed(capsys):
+    minimize(sphere, PLANE, budget=300, seed=1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_display_changes_nothing():
+    seen = []
+    shown = minimize(sphere, PLANE, budget=300, seed=1, progress=True, callback=seen.append)
+    assert shown == minimize(sphere, PLANE, budget=300, seed=1)
+    assert len(seen) == 50
+
+
+def test_the_callback_stops_a_search_with_a_display():
+    result = minimize(sphere, PLANE, budget=300, seed=1, progress=True, callback=lambda progress: True)
+    assert result.stop.name == "callback"
+
+
+@pytest.mark.parametrize(
+    ("best", "text"),
+    [
+        (Best({"x": 1.0}, 0.125, 0.0, 3), "best 0.125"),
+        (Best({"x": 1.0}, 0.125, 2.5, 3), "nothing feasible yet, violation 2.5"),
+        (None, "no evaluation has succeeded yet"),
+    ],
+    ids=["feasible", "infeasible", "failed"],
+)
+def test_the_display_says_how_good_the_best_is(best, text):
+    console = Console(file=io.StringIO(), width=150)
+    with progress_display(100, console) as show:
+        show(Progress(42, 100, 1, 7, 12, 0.5, 0, best))
+    shown = console.file.getvalue()
+    assert text in shown
+    assert "42/100" in shown
+    assert "run 2, 12 a generation" in shown
+
+
+# Real designs
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", ["pressure_vessel", "gear_train"])
+def test_the_best_known_design_is_found(name, seed):
+    design = DESIGNS[name]
+    result = minimize(design, design.space, budget=30_000, target=design.target, seed=seed)
+    assert result.stop.name == "target"
+    assert result.feasible
+    assert result.value == pytest.approx(design.best_known, rel=1e-6)
