@@ -7,7 +7,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -52,6 +52,14 @@ class Axis:
 
     def latent(self, t: float) -> float:
         return (t - self.origin) / self.scale
+
+    def position(self, value: float) -> float:
+        """The t of a value, or of a mean between values."""
+        if self.log:
+            return math.log(value)
+        if self.cells and self.values is None:
+            return (value - self.first) / self.spacing
+        return value
 
 
 def axis(variable: Variable) -> Axis:
@@ -138,6 +146,7 @@ class Encoding:
             if not 0 < line.scale < math.inf:
                 expected = "a range in which floats can be told apart"
                 invalid(name, expected, space[name], "widen the bounds or drop log=True")
+        self._axis_of = dict(zip(self.names, self.axes))
         self.coordinates = _coordinates(self.axes)
         self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
         self._decoder = Decoder(space, self.names, self.axes)
@@ -164,28 +173,18 @@ class Encoding:
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""
         checked = self.space.check_params(params)
-        return np.array([self._encode_value(i, checked[name]) for i, name in enumerate(self.names)])
+        return np.array([a.latent(a.position(checked[name])) for name, a in zip(self.names, self.axes)])
 
     def encode_mean(self, mean: Mapping[str, float]) -> FloatArray:
         """The latent point (N,) of an initial mean; names left out keep their own."""
+        t = {}
         for name, value in mean.items():
             if name not in self.space:
                 invalid(name, f"a variable of the space {list(self.space)}", name, "remove it from mean")
-            _replaced_mean(self.space[name], name, value)
-        axes = [axis(_replaced_mean(self.space[n], n, mean.get(n))) for n in self.names]
-        return np.array([a.latent(b.mean) for a, b in zip(self.axes, axes)])
-
-    def _encode_value(self, i: int, value: Value) -> float:
-        line = self.axes[i]
-        if line.log:
-            return line.latent(math.log(value))
-        if line.values is None and line.cells:
-            return line.latent((value - int(line.first)) // int(line.spacing))
-        return line.latent(float(value))
-
-
-def _replaced_mean(variable: Variable, name: str, mean: float | None) -> Variable:
-    return variable if mean is None else replace(variable, mean=mean).checked(name)
+            checked = self.space[name].check_mean(name, value)
+            if name in self._axis_of:
+                t[name] = self._axis_of[name].position(checked)
+        return np.array([a.latent(t.get(name, a.mean)) for name, a in zip(self.names, self.axes)])
 
 
 def _start_ends(line: Axis) -> tuple[float, float]:

@@ -13,7 +13,7 @@ import math
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 Value = float | int | bool
 Params = dict[str, Value]
@@ -80,18 +80,28 @@ class Variable:
         """Return `value` as this variable's own Python type, or raise a ValueError."""
         raise NotImplementedError
 
-    def _checked_start(self, name: str, low: float, high: float) -> dict[str, float | None]:
-        """`mean` within the bounds and `std` positive."""
+    @property
+    def hull(self) -> tuple[float, float]:
+        """The smallest and the largest value, infinite without a bound."""
+        raise NotImplementedError
+
+    def check_mean(self, name: str, mean: object) -> float:
+        """Return `mean` as a float within the bounds, or raise a ValueError."""
+        number, (low, high) = _number(name, "mean", mean), self.hull
+        if not low <= number <= high or math.isinf(number):
+            invalid(name, f"a finite mean within [{low}, {high}]", number, "move mean into the bounds")
+        return number
+
+    def _with_checked_start(self, name: str) -> Self:
+        """The same with `mean` within the bounds and `std` positive, as floats."""
         mean, std = self.mean, self.std
         if mean is not None:
-            mean = _number(name, "mean", mean)
-            if not low <= mean <= high or math.isinf(mean):
-                invalid(name, f"a finite mean within [{low}, {high}]", mean, "move mean into the bounds")
+            mean = self.check_mean(name, mean)
         if std is not None:
             std = _number(name, "std", std)
             if not 0 < std < math.inf:
                 invalid(name, "a positive, finite std", std, "leave std out to use a quarter of the range")
-        return {"mean": mean, "std": std}
+        return replace(self, mean=mean, std=std)
 
 
 @dataclass(frozen=True)
@@ -129,17 +139,19 @@ class Float(Variable):
         _check_log(name, self.log, low)
         if math.isinf(high - low) and not math.isinf(high) and not math.isinf(low):
             invalid(name, "a range that fits a float", (low, high), "narrow the bounds")
-        start = self._checked_start(name, low, high)
-        return replace(self, low=_finite(low), high=_finite(high), log=self.log, **start)
+        bounded = replace(self, low=_finite(low), high=_finite(high))
+        return bounded._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        return -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
 
     @property
     def constant(self) -> float | None:
         return self.low if self.low is not None and self.low == self.high else None
 
     def check_value(self, name: str, value: object) -> float:
-        number = _number(name, "its value", value)
-        low = -math.inf if self.low is None else self.low
-        high = math.inf if self.high is None else self.high
+        number, (low, high) = _number(name, "its value", value), self.hull
         if not low <= number <= high or math.isinf(number):
             invalid(name, f"a finite value within [{low}, {high}]", value, "move it into the bounds")
         return number
@@ -186,8 +198,12 @@ class Int(Variable):
             invalid(name, "a step that divides high - low", f"low={low}, high={high}, step={step}",
                     f"use high={fitting}")  # fmt: skip
         _check_log(name, self.log, low)
-        start = self._checked_start(name, low, high)
-        return replace(self, low=low, high=high, step=step, log=self.log, **start)
+        bounded = replace(self, low=low, high=high, step=step)
+        return bounded._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        return self.low, self.high
 
     @property
     def size(self) -> int:
@@ -219,7 +235,11 @@ class Bool(Variable):
         return 2
 
     def checked(self, name: str) -> Bool:
-        return replace(self, **self._checked_start(name, 0.0, 1.0))
+        return self._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        return 0.0, 1.0
 
     def check_value(self, name: str, value: object) -> bool:
         if not isinstance(value, bool) and type(value).__name__ != "bool":
@@ -263,8 +283,13 @@ class Discrete(Variable):
             if upper - lower < CLOSEST_VALUES * extent:
                 expected = f"values at least {CLOSEST_VALUES:g} of their range apart"
                 invalid(name, expected, (lower, upper), "use Int for their index, or drop one of them")
-        start = self._checked_start(name, values[0], values[-1])
-        return replace(self, values=values, **start)
+        listed = replace(self, values=values)
+        return listed._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        values = tuple(self.values)
+        return values[0], values[-1]
 
     @property
     def size(self) -> int:

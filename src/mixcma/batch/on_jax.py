@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -33,24 +33,25 @@ Loop = Callable[..., Carry]
 def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Evaluations and best value of every run."""
     with jax.enable_x64(True):
-        carry = compiled(rules, watch)(runs.means, runs.trials, runs.which, runs.alpha)
+        carry = compiled(rules, watch)(runs.seed % 2**63, runs.means, runs.trials, runs.which, runs.alpha)
         popsize = rules.setting.strategy.popsize
         return np.asarray(carry.generations, dtype=np.int64) * popsize, np.asarray(carry.best)
 
 
+@lru_cache(maxsize=16)
 def compiled(rules: Rules, watch: Watch | None = None) -> Loop:
-    """The loop as a jitted function of (means, trials, which, alpha)."""
+    """The loop as a jitted function of (seed, means, trials, which, alpha)."""
     interval = rules.setting.strategy.eigen_interval
 
     @jax.jit
-    def loop(means: Array, trials: Array, which: Array, alpha: Array | None) -> Carry:
-        method, keys = rules.method_with(alpha), _keys(rules.seed, trials)
+    def loop(seed: Array, means: Array, trials: Array, which: Array, alpha: Array | None) -> Carry:
+        method, keys = rules.method_with(alpha), _keys(seed, trials)
 
         def one(_: int, carry: Carry) -> Carry:
             """A generation of all runs. Those that have ended go on to the end of the block, unrecorded."""
             noise = _noise(keys, carry.state.generation, rules)
             state, best = generation(rules, method, carry.state, noise, which)
-            running = carry.alive & (carry.best >= rules.target)
+            running = carry.alive & (carry.best >= rules.target) & (carry.state.generation < rules.max_generations)
             return Carry(
                 state,
                 carry.alive,
@@ -83,8 +84,8 @@ def _hold(alive: Array, new: Array, old: Array) -> Array:
     return jnp.where(jnp.reshape(alive, (-1,) + (1,) * (new.ndim - 1)), new, old)
 
 
-def _keys(seed: int, trials: Array) -> Array:
-    key = jax.random.key(seed % 2**63)
+def _keys(seed: Array, trials: Array) -> Array:
+    key = jax.random.key(seed)
     return jax.vmap(lambda trial: jax.random.fold_in(key, trial))(trials)
 
 

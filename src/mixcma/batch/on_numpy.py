@@ -13,7 +13,7 @@ from mixcma.noise import NoiseBatch
 def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Evaluations and best value of every run."""
     fixed, count = rules.setting.strategy, len(runs.trials)
-    draw = NoiseBatch(rules.seed, runs.trials, fixed.popsize, fixed.dimension, rules.method.needs_uniforms)
+    draw = NoiseBatch(runs.seed, runs.trials, fixed.popsize, fixed.dimension, rules.method.needs_uniforms)
     evaluations, best = np.zeros(count, dtype=np.int64), np.full(count, np.inf)
     alive, state, method = np.arange(count), initial_state(runs.means), rules.method_with(runs.alpha)
     for t in range(rules.max_generations):

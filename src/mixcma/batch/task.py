@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -39,14 +40,13 @@ class BatchProblem(Protocol):
     def start(self, seed: int, /) -> Mapping[str, float]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rules:
-    """What is the same for all runs of a batch."""
+    """What is the same for all runs of a batch; compiled code depends on nothing else."""
 
     functions: tuple[Callable[[Array], Array], ...]
     setting: Setting
     method: Cma
-    seed: int
     target: float
     stopping: Stopping
     budget: int
@@ -62,8 +62,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Runs:
-    """What differs from run to run, T of them."""
+    """What differs from run to run, T of them, or from batch to batch."""
 
+    seed: int
     means: NDArray[np.float64]  # (T, N) latent, at the start
     trials: NDArray[np.int64]  # (T,) keys of the noise
     which: NDArray[np.int64]  # (T,) index of the run's function
@@ -97,22 +98,32 @@ def prepare(
             f'alpha: expected a margin for each of the {len(means)} runs, with the method "margin", but got '
             f"{len(alpha)} margins for {chosen!r}; leave alpha out"
         )
-    rules = Rules(
-        functions=tuple(p.function for p in problems),
-        setting=Setting(strategy(encoding.dimension, checked_popsize(popsize)), encoding.coordinates),
-        method=chosen,
-        seed=checked_seed(seed),
-        target=first.success,
-        stopping=stopping,
-        budget=budget,
-    )
+    functions = tuple(p.function for p in problems)
+    rules = _rules(functions, first.space, chosen, checked_popsize(popsize), first.success, stopping, budget)
     runs = Runs(
+        seed=checked_seed(seed),
         means=np.array(means),
         trials=np.tile(numbers, len(problems)),
         which=np.repeat(np.arange(len(problems)), len(numbers)),
         alpha=None if alpha is None else np.asarray(alpha, dtype=np.float64)[:, None],
     )
     return rules, runs
+
+
+@lru_cache(maxsize=64)
+def _rules(
+    functions: tuple[Callable[[Array], Array], ...],
+    space: Space,
+    method: Cma,
+    popsize: int | None,
+    target: float,
+    stopping: Stopping,
+    budget: int,
+) -> Rules:
+    """The same rules are the same object, so that what was compiled for them is found again."""
+    encoding = Encoding(space)
+    setting = Setting(strategy(encoding.dimension, popsize), encoding.coordinates)
+    return Rules(functions, setting, method, target, stopping, budget)
 
 
 def generation(rules: Rules, method: Cma, state: State, noise: Noise, which: Array) -> tuple[State, Array]:
