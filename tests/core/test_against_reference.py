@@ -78,6 +78,8 @@ def assert_same_run(
     popsize: int | None = None,
     **reference_choices: object,
 ) -> None:
+    if isinstance(method, IntegerMutation):  # the reference's own defaults are the printed ones
+        reference_choices = {"geometric_base": 0.05, "recall_on": "stuck"} | reference_choices
     encoding = Encoding(space)
     setting = Setting(strategy(encoding.dimension, popsize, eigen_interval), encoding.coordinates)
     state = initial_state(encoding.initial_mean)
@@ -158,7 +160,10 @@ def test_a_margin_run_with_another_alpha_is_the_literal_one(alpha: float) -> Non
     [
         {"recall": "floor"},
         {"recall": "round"},
+        {"recall_on": "all"},
         {"geometric_start": 0},
+        {"geometric_base": 0.7},
+        {"geometric_base": 0.7, "recall_on": "all"},
         {"sign_per": "vector"},
         {"negative_norm": "unmutated"},
         {"penalty_weight": 1.0},

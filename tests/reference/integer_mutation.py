@@ -19,6 +19,8 @@ from .margin import thresholds
 class Choices:
     """The named choices.
 
+    geometric_base : the 0.7 of Step 4
+    recall_on : Step 6 moves "all" discrete coordinates, or those of J, the "stuck" ones
     geometric_start : the support of Step 4's distribution is {1, 2, ...} with 1, {0, 1, ...} with 0
     sign_per : "coordinate" or "vector", what one draw of the sign in Steps 5 and 6 is for
     recall : Step 6 takes the "floor" of the last best or its "round"; "auto" is "floor" for
@@ -28,8 +30,10 @@ class Choices:
     """
 
     geometric_start: int = 1
+    geometric_base: float = 0.7
     sign_per: str = "coordinate"
     recall: str = "auto"
+    recall_on: str = "all"
     negative_norm: str = "mutated"
     penalty_weight: float | None = None
 
@@ -102,7 +106,7 @@ def geometric(u: float, p: float, start: int) -> int:
 
 def step_4(J: list[int], n: int, uniforms: Vector, choices: Choices) -> list[int]:
     # [R''_i]_j ~ geometric with p = 0.7^{1/|J|} if j in J, else 0
-    p = 0.7 ** (1 / len(J))
+    p = choices.geometric_base ** (1 / len(J))
     R2 = []
     for j in range(n):
         if j in J:
@@ -196,6 +200,10 @@ def mutation_vectors(
             r.append(step_5(i, lambda_int, R1, R2, signs[i - 1], choices))
     if lambda_int > 0:
         r[popsize - 1] = step_6(last_best, m, coordinates, signs[popsize - 1], choices)
+        if choices.recall_on == "stuck":
+            for j in range(len(m)):
+                if j not in J:
+                    r[popsize - 1][j] = 0
     return r
 
 

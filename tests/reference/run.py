@@ -55,8 +55,10 @@ class Reference:
         alpha: float | None = None,
         eigen_interval: int = 1,
         geometric_start: int = 1,
+        geometric_base: float = 0.7,
         sign_per: str = "coordinate",
         recall: str = "auto",
+        recall_on: str = "all",
         negative_norm: str = "mutated",
         penalty_weight: float | None = None,
     ) -> None:
@@ -75,8 +77,10 @@ class Reference:
         self.eigen_interval = eigen_interval
         self.choices = Choices(
             geometric_start=geometric_start,
+            geometric_base=geometric_base,
             sign_per=sign_per,
             recall=recall,
+            recall_on=recall_on,
             negative_norm=negative_norm,
             penalty_weight=penalty_weight,
         )

@@ -86,6 +86,13 @@ METHODS_OPTION = click.option(
 @FUNCTIONS_OPTION
 @DIMENSIONS_OPTION
 @METHODS_OPTION
+@click.option(
+    "--penalty",
+    default="fitted",
+    show_default=True,
+    type=click.Choice(["fitted", "printed"]),
+    help="Of im-box for N > 20: what makes the paper's column, or what its text prints.",
+)
 @_out("table")
 @_options
 def table(
@@ -95,13 +102,14 @@ def table(
     trials: int,
     seed: int,
     backend: Backend,
+    penalty: table_experiment.Penalty,
     out: Path,
 ) -> None:
     """Table 2: success rates and median evaluations, beside the paper's, with a verdict a cell."""
     cells = table_experiment.default_cells(functions, dimensions, methods)
     with _long_work("cells", len(cells), out) as (started, finished):
         records = table_experiment.reproduce_table(
-            cells, trials=trials, seed=seed, backend=backend, out=out,
+            cells, trials=trials, seed=seed, backend=backend, out=out, penalty=penalty,
             started=lambda group: started(f"{group[0].method}, N = {group[0].dimension}, {group[0].function}"),
             finished=lambda group: finished(len(group)),
         )  # fmt: skip

@@ -11,6 +11,7 @@ from mixcma.core.state import State, deviations
 from mixcma.core.strategy import Strategy
 
 Recall = Literal["auto", "floor", "round"]
+RecallOn = Literal["stuck", "all"]
 SignPer = Literal["coordinate", "vector"]
 
 
@@ -21,8 +22,10 @@ def mutation(
     noise: Noise,
     *,
     geometric_start: int,
+    geometric_base: float,
     sign_per: SignPer,
     recall: Recall,
+    recall_on: RecallOn,
 ) -> Array:
     """S^int r_i for every candidate: (..., L, N). Steps 1 to 6."""
     xp = namespace(state.m)
@@ -31,10 +34,14 @@ def mutation(
     mutated = _mutated_candidates(strategy, count)  # lambda_int
     row = xp.reshape(xp.arange(strategy.popsize), (-1, 1))  # i - 1
     sign = _sign(noise, sign_per)
-    size = _designated(stuck, count, noise.order, row) + _geometric(count, noise.geometric, geometric_start)
+    geometric = _geometric(count, noise.geometric, geometric_start, geometric_base)
+    size = _designated(stuck, count, noise.order, row) + geometric
     r = xp.where(stuck[..., None, :] & (row < mutated[..., None]), sign * size, 0.0)
     last = (row == strategy.popsize - 1) & (mutated[..., None] > 0) & (state.generation > 0)
-    r = xp.where(last, sign * _recalled(coordinates, state, recall)[..., None, :], r)
+    recalled = _recalled(coordinates, state, recall)
+    if recall_on == "stuck":
+        recalled = xp.where(stuck, recalled, 0.0)
+    r = xp.where(last, sign * recalled[..., None, :], r)
     return coordinates.granularity * r
 
 
@@ -61,10 +68,10 @@ def _designated(stuck: Array, count: Array, order: Array, row: Array) -> Array:
     return (position[..., None, :] == turn) * 1.0
 
 
-def _geometric(count: Array, uniform: Array, start: int) -> Array:
-    """Step 4, R'': geometric with success probability p = 0.7^(1/|J|), on {start, start + 1, ...}."""
+def _geometric(count: Array, uniform: Array, start: int, base: float) -> Array:
+    """Step 4, R'': geometric with success probability p = base^(1/|J|), on {start, start + 1, ...}."""
     xp = namespace(uniform)
-    p = 0.7 ** (1.0 / xp.maximum(count, xp.ones_like(count)))
+    p = base ** (1.0 / xp.maximum(count, xp.ones_like(count)))
     return start + xp.floor(xp.log(uniform) / xp.log1p(-p)[..., None])
 
 

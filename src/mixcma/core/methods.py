@@ -14,6 +14,7 @@ from mixcma.core.box import box_penalty, distance_outside
 from mixcma.core.coordinates import Coordinates
 from mixcma.core.integer_mutation import (
     Recall,
+    RecallOn,
     SignPer,
     masked_step_size,
     mutation,
@@ -117,8 +118,12 @@ class IntegerMutation(Cma):
     recall
         Step 6: how the last generation's best is counted in cells; "floor" as printed, "round" to the
         nearest value, "auto" the former for two-valued variables and the latter for all others.
+    recall_on
+        Step 6: the coordinates it moves, those of J ("stuck") or "all" discrete ones, as printed.
     geometric_start
         Step 4: the smallest number the geometric distribution gives. With 1 all of J moves.
+    geometric_base
+        Step 4: b of p = b^(1/|J|); printed 0.7. The smaller, the longer the jumps.
     sign_per
         Step 5: a sign for each "coordinate", or one for the whole "vector".
     negative_norm
@@ -130,7 +135,9 @@ class IntegerMutation(Cma):
     needs_uniforms: ClassVar[bool] = True
     box: bool = False
     recall: Recall = "auto"
+    recall_on: RecallOn = "stuck"
     geometric_start: int = 1
+    geometric_base: float = 0.05
     sign_per: SignPer = "coordinate"
     negative_norm: Literal["mutated", "unmutated"] = "mutated"
     penalty_weight: float | None = None
@@ -143,8 +150,10 @@ class IntegerMutation(Cma):
             state,
             noise,
             geometric_start=self.geometric_start,
+            geometric_base=self.geometric_base,
             sign_per=self.sign_per,
             recall=self.recall,
+            recall_on=self.recall_on,
         )
         step = step + injected
         v = state.m[..., None, :] + step
