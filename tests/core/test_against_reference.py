@@ -79,7 +79,7 @@ def assert_same_run(
     **reference_choices: object,
 ) -> None:
     if isinstance(method, IntegerMutation):  # the reference's own defaults are the printed ones
-        reference_choices = {"geometric_base": 0.05, "recall_on": "stuck"} | reference_choices
+        reference_choices = {"geometric_base": 0.1, "recall_on": "stuck"} | reference_choices
     encoding = Encoding(space)
     setting = Setting(strategy(encoding.dimension, popsize, eigen_interval), encoding.coordinates)
     state = initial_state(encoding.initial_mean)

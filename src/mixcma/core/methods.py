@@ -137,7 +137,7 @@ class IntegerMutation(Cma):
     recall: Recall = "auto"
     recall_on: RecallOn = "stuck"
     geometric_start: int = 1
-    geometric_base: float = 0.05
+    geometric_base: float = 0.1
     sign_per: SignPer = "coordinate"
     negative_norm: Literal["mutated", "unmutated"] = "mutated"
     penalty_weight: float | None = None
