@@ -169,3 +169,30 @@ def test_without_jax_one_sentence_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.delattr(mixcma.batch, "on_jax", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "mixcma\[jax\]"'):
         run_many(problem("SphereInt", 4), backend="jax")
+
+
+BAD_BATCHES = {
+    "no trials": ({"trials": 0}, "trials"),
+    "negative trials": ({"trials": -1}, "trials"),
+    "an empty list of trials": ({"trials": []}, "trials"),
+    "fractional trials": ({"trials": [1.5]}, "trials"),
+    "a tiny budget": ({"trials": 2, "budget": -5}, "budget"),
+    "a margin above one": ({"trials": 2, "alpha": [2.0, 0.1]}, "alpha"),
+    "stopping of another kind": ({"trials": 2, "stopping": None}, "stopping"),
+    "a small population": ({"trials": 2, "popsize": 1}, "popsize"),
+}
+
+
+@pytest.mark.parametrize(("settings", "name"), BAD_BATCHES.values(), ids=BAD_BATCHES)
+def test_bad_settings_of_a_batch_are_refused_by_name(settings: dict[str, object], name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}.*expected.*but got.*;"):
+        run_many(problem("SphereInt", 4), "margin", **settings)  # type: ignore[arg-type]
+
+
+def test_a_batch_needs_a_problem() -> None:
+    with pytest.raises(ValueError, match="problem: expected at least one"):
+        run_many([])
+
+
+def test_trials_may_be_a_numpy_integer() -> None:
+    assert len(run_many(problem("SphereInt", 4), trials=np.int64(3)).success) == 3  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from mixcma import Bool, Discrete, Float, Int, Outcome, Progress, Space, minimize
+from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Outcome, Progress, Space, minimize
 from mixcma.driver import Best
 from mixcma.problems.engineering import DESIGNS
 from mixcma.progress import progress_display
@@ -533,7 +533,7 @@ def test_the_display_says_how_good_the_best_is(best, text):
     shown = console.file.getvalue()
     assert text in shown
     assert "42/100" in shown
-    assert "run 2, 12 a generation" in shown
+    assert "run 2, population 12" in shown
 
 
 # Real designs
@@ -547,3 +547,22 @@ def test_the_best_known_design_is_found(name, seed):
     assert result.stop.name == "target"
     assert result.feasible
     assert result.value == pytest.approx(design.best_known, rel=1e-6)
+
+
+def test_minus_infinity_is_a_failed_evaluation_and_ends_nothing():
+    values = iter([-math.inf, 3.0])
+    result = minimize(lambda p: next(values, 5.0), PLANE, budget=30, seed=1)
+    assert result.value == 3.0
+    assert result.failures == 1
+    assert "-inf" in result.first_error
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [{"recall": "foo"}, {"recall_on": "none"}, {"sign_per": "x"}, {"geometric_start": 2}, {"geometric_base": 5.0}],
+    ids=str,
+)
+def test_choices_of_integer_mutation_are_checked_by_name(choice):
+    (name,) = choice
+    with pytest.raises(ValueError, match=f"{name} of IntegerMutation: expected"):
+        IntegerMutation(**choice)

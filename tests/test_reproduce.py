@@ -69,7 +69,7 @@ def test_an_interrupted_table_goes_on_from_its_finished_cells(tmp_path: Path, mo
     monkeypatch.setattr(table, "run_cells", interrupted)
     stopped = invoke("table", *words, "--out", tmp_path)
     assert stopped.exit_code == 1
-    assert "the same command goes on from them" in " ".join(stopped.output.split())
+    assert "the same command goes on from there" in " ".join(stopped.output.split())
     resumed = invoke("table", *words, "--out", tmp_path)
     assert resumed.exit_code == 0, resumed.output
     assert calls == [4, 5, 5, 6]  # the finished cell is not run again

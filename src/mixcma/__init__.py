@@ -2,14 +2,15 @@
 
 from mixcma.core.methods import Cma, IntegerMutation, Margin
 from mixcma.core.stopping import Stopping, StopReason
-from mixcma.driver import Result, minimize
-from mixcma.optimizer import Candidate, Optimizer
+from mixcma.driver import Result, Run, minimize
+from mixcma.optimizer import Best, Candidate, Optimizer
 from mixcma.outcome import Outcome
 from mixcma.progress import Progress
 from mixcma.space import Bool, Discrete, Float, Int, Space
 
 __version__ = "0.1.0"
 __all__ = [
+    "Best",
     "Bool",
     "Candidate",
     "Cma",
@@ -22,6 +23,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "Result",
+    "Run",
     "Space",
     "StopReason",
     "Stopping",

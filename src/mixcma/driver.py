@@ -90,6 +90,7 @@ class _Search:
     budget: int
     target: float | None
     callback: Callback | None
+    display: Callback | None
     raise_errors: bool
     known: dict[tuple[Value, ...], Outcome] | None  # outcomes by point, where no point is evaluated twice
     evaluations: int = 0
@@ -101,7 +102,14 @@ class _Search:
 
     def run(self, optimizer: Optimizer) -> StopReason:
         """One run to its end: the search's own reason to stop, or the run's."""
-        self.run_best = math.inf
+        self.run_best, before, reason = math.inf, self.evaluations, INTERRUPTED
+        try:
+            reason = self._generations(optimizer)
+        finally:
+            self.runs.append(Run(optimizer.popsize, self.evaluations - before, self.run_best, reason))
+        return reason
+
+    def _generations(self, optimizer: Optimizer) -> StopReason:
         while not optimizer.stop:
             reason = self._generation(optimizer)
             if reason is not None:
@@ -117,6 +125,8 @@ class _Search:
                     return BUDGET
                 outcome = evaluate(self.objective, candidate.params, self.raise_errors)
                 self._record(candidate.params, outcome)
+                if self.display is not None:
+                    self.display(self._progress(optimizer))
             if outcome.feasible:
                 self.run_best = min(self.run_best, outcome.value)
             if self._reached():
@@ -230,7 +240,7 @@ def minimize(
     >>> result.params["n"], result.params["on"], result.stop.name
     (3, False, 'target')
     """
-    _check_settings(objective, target, restarts, callback, on_error)
+    _check_settings(objective, target, restarts, callback, cache, on_error)
     checked_space(space)
     budget = checked_count("budget", budget, 1)
     seed = fresh_seed() if seed is None else checked_seed(seed)
@@ -238,53 +248,47 @@ def minimize(
     encoding = Encoding(space)
     first = default_popsize(encoding.dimension) if popsize is None else popsize
     allowed = math.inf if restarts is True else int(restarts)
+    known: dict[tuple[Value, ...], Outcome] | None = {} if cache else None
     with progress_display(budget) if progress else nullcontext(None) as display:
-        known: dict[tuple[Value, ...], Outcome] | None = {} if cache else None
-        search = _Search(objective, budget, target, _joined(display, callback), on_error == "raise", known)
-        run, stop = 0, None
-        while stop is None:
-            optimizer = Optimizer(
+        search = _Search(objective, budget, target, callback, display, on_error == "raise", known)
+
+        def optimizer_of(run: int) -> Optimizer:
+            return Optimizer(
                 space,
                 method=method,
                 seed=seed,
-                popsize=first if run == 0 else ipop_popsize(first, run),
+                popsize=ipop_popsize(first, run),
                 mean=start_mean(encoding, seed, run),
                 stopping=stopping,
                 run=run,
             )
-            before = search.evaluations
-            reason = _run_or_interrupt(search, optimizer)
-            spent = search.evaluations - before
-            search.runs.append(Run(optimizer.popsize, spent, search.run_best, reason))
-            logger.info("run %d ended after %d evaluations: %s", run, spent, reason)
-            run += 1
-            if reason is not optimizer.stop or reason is FAILING or run > allowed:
-                stop = reason
-            elif cache and search.evaluations in (before, space.size):
-                stop = EXHAUSTED
+
+        try:
+            stop = _search(search, optimizer_of, allowed, space.size if cache else None)
+        except KeyboardInterrupt:
+            stop = INTERRUPTED
     return search.result(stop, seed)
 
 
-def _run_or_interrupt(search: _Search, optimizer: Optimizer) -> StopReason:
-    try:
-        return search.run(optimizer)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+def _search(
+    search: _Search, optimizer_of: Callable[[int], Optimizer], restarts: float, points: int | None
+) -> StopReason:
+    """Run after run until there is a reason to stop; `points` is the size of a space whose points are remembered."""
+    run = 0
+    while True:
+        optimizer, before = optimizer_of(run), search.evaluations
+        reason = search.run(optimizer)
+        logger.info("run %d ended after %d evaluations: %s", run, search.evaluations - before, reason)
+        if reason is not optimizer.stop or reason is FAILING or run >= restarts:
+            return reason
+        if points is not None and search.evaluations in (before, points):
+            return EXHAUSTED
+        run += 1
 
 
-def _joined(display: Callback | None, callback: Callback | None) -> Callback | None:
-    """Both, one after the other; the display never stops a search."""
-    if display is None:
-        return callback
-
-    def both(progress: Progress) -> object:
-        display(progress)
-        return callback is not None and callback(progress)
-
-    return both
-
-
-def _check_settings(objective: object, target: object, restarts: object, callback: object, on_error: object) -> None:
+def _check_settings(
+    objective: object, target: object, restarts: object, callback: object, cache: object, on_error: object
+) -> None:
     if not callable(objective):
         raise ValueError(f"objective: expected a function of a dict, but got {objective!r}; pass a callable")
     if target is not None and (isinstance(target, bool) or not isinstance(target, Real) or math.isnan(target)):
@@ -293,5 +297,7 @@ def _check_settings(objective: object, target: object, restarts: object, callbac
         raise ValueError(f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback: expected a function of a Progress or None, but got {callback!r}; pass a callable")
+    if cache is not None and not isinstance(cache, bool):
+        raise ValueError(f"cache: expected True, False or None, but got {cache!r}; leave it out")
     if on_error not in ("fail", "raise"):
         raise ValueError(f'on_error: expected "fail" or "raise", but got {on_error!r}; choose one of them')

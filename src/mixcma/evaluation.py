@@ -18,7 +18,10 @@ def evaluate(objective: Objective, params: Params, raise_errors: bool) -> Outcom
         if raise_errors:
             raise
         return failure(f"{type(error).__name__}: {error}")
-    outcome = interpret(returned)
+    try:
+        outcome = interpret(returned)
+    except ValueError as error:  # -inf
+        outcome = failure(str(error))
     if raise_errors and outcome.failed:
         raise ValueError(f"the objective: {outcome.error}")
     return outcome

@@ -78,7 +78,7 @@ class NoiseBatch:
         self._with_uniforms = uniforms
         self._length = block_length(popsize, dimension)
         self._chunk = max(1, min(self._length, CHUNK_NUMBERS // (len(runs) * popsize * dimension)))
-        self._generators: list[tuple[np.random.Generator, np.random.Generator]] = []
+        self._generators: dict[int, tuple[np.random.Generator, np.random.Generator | None]] = {}
         self._drawn = range(0)  # the generations of the current chunk
         self._row = np.zeros(len(runs), dtype=np.int64)  # of each run in the chunk
         self._normals: FloatArray
@@ -96,19 +96,20 @@ class NoiseBatch:
     def _draw(self, generation: int, alive: NDArray[np.int64]) -> None:
         block, within = divmod(generation, self._length)
         if within == 0:
-            self._generators = [
-                (generator(self._seed, run, NORMALS, block), generator(self._seed, run, UNIFORMS, block))
-                for run in self._runs.tolist()
-            ]
+            self._generators = {int(row): self._streams(int(self._runs[row]), block) for row in alive}
         count = min(self._chunk, self._length - within)
         self._drawn = range(generation, generation + count)
         self._row[alive] = np.arange(len(alive))
         popsize, dimension = self._shape
-        drawing = [self._generators[run] for run in alive]
+        drawing = [self._generators[int(row)] for row in alive]
         self._normals = np.stack([n.standard_normal((count, *self._shape)) for n, _ in drawing])
         if self._with_uniforms:
             shape = (count, 2 * popsize + 1, dimension)
-            self._uniforms = np.stack([u.random(shape) for _, u in drawing])
+            self._uniforms = np.stack([u.random(shape) for _, u in drawing if u is not None])
+
+    def _streams(self, run: int, block: int) -> tuple[np.random.Generator, np.random.Generator | None]:
+        normals = generator(self._seed, run, NORMALS, block)
+        return normals, generator(self._seed, run, UNIFORMS, block) if self._with_uniforms else None
 
 
 def _with_uniforms(normals: FloatArray, uniforms: FloatArray) -> Noise:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -309,6 +310,11 @@ def checked_method(method: object) -> Cma:
 def checked_stopping(stopping: object) -> Stopping:
     if not isinstance(stopping, Stopping):
         raise ValueError(f"stopping: expected a Stopping, but got {stopping!r}; write Stopping(...) or leave it out")
+    for name, limit in vars(stopping).items():
+        if not (limit is None and name == "flat_tolerance") and (
+            isinstance(limit, bool) or not isinstance(limit, Real)
+        ):
+            raise ValueError(f"{name} of Stopping: expected a number, but got {limit!r}; leave it out")
     return stopping
 
 

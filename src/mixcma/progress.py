@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import rich.progress as bars
 from rich.console import Console
+from rich.table import Column
 
 from mixcma.optimizer import Best
 
@@ -30,21 +31,20 @@ class Progress:
 def progress_display(budget: int, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
     """A display that is fed with the progress of every generation."""
     columns = (
-        bars.BarColumn(bar_width=24),
-        bars.MofNCompleteColumn(),
-        bars.TimeRemainingColumn(compact=True),
-        bars.TextColumn("run {task.fields[run]}, {task.fields[popsize]} a generation"),
-        bars.TextColumn("[bold]{task.fields[best]}"),
+        bars.BarColumn(bar_width=12),
+        bars.MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        bars.TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+        bars.TextColumn("[bold]{task.fields[best]}", table_column=Column(no_wrap=True)),
+        bars.TextColumn("{task.fields[run]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
     )
     with bars.Progress(*columns, console=console) as bar:
-        task = bar.add_task("", total=budget, run=1, popsize="", best="")
+        task = bar.add_task("", total=budget, run="", best="the first evaluation is under way")
 
         def show(progress: Progress) -> None:
             bar.update(
                 task,
                 completed=progress.evaluations,
-                run=progress.run + 1,
-                popsize=progress.popsize,
+                run=f"run {progress.run + 1}, population {progress.popsize}",
                 best=_best(progress),
             )
 

@@ -23,7 +23,7 @@ __all__ = ["Backend", "BatchProblem", "BatchResult", "Watch", "run_many"]
 
 Backend = Literal["numpy", "jax"]
 Engine = Callable[[Rules, Runs, Watch | None], tuple[NDArray[np.int64], NDArray[np.float64]]]
-# Evaluations a run; no run of the paper's experiments comes near.
+# Evaluations a run; no run of the paper's table comes near.
 LONGEST = 2_000_000
 
 

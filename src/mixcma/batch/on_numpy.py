@@ -25,7 +25,7 @@ def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64
             state = decompose(state)
             ended |= given_up(rules, state)
             if watch is not None:
-                watch(t, len(alive))
+                watch(state.generation, int((~ended).sum()))
         if ended.any():
             alive = alive[~ended]
             state = map_arrays(lambda field: field[~ended], state)  # noqa: B023 called at once

@@ -18,7 +18,13 @@ from mixcma.core.state import State
 from mixcma.core.stopping import Stopping, condition_number, smallest_variance
 from mixcma.core.strategy import strategy
 from mixcma.encoding import Encoding
-from mixcma.optimizer import checked_method, checked_popsize, checked_seed
+from mixcma.optimizer import (
+    checked_count,
+    checked_method,
+    checked_popsize,
+    checked_seed,
+    checked_stopping,
+)
 from mixcma.space import Space
 
 Watch = Callable[[int, int], None]  # (generation, runs alive)
@@ -83,13 +89,15 @@ def prepare(
     budget: int,
 ) -> tuple[Rules, Runs]:
     """All trials of several problems over one space as one batch, problem by problem."""
+    if not problems:
+        raise ValueError("problem: expected at least one problem, but got none; pass mixcma.problems.problem(...)")
     first = problems[0]
     if any(other.space != first.space or other.success != first.success for other in problems):
         raise ValueError(
             "problems: expected the same space and success for all of a batch, but got "
             f"{[other.space for other in problems]!r:.200}; make a batch of each instead"
         )
-    numbers = np.arange(trials) if isinstance(trials, int) else np.asarray(trials, dtype=np.int64)
+    numbers = _trial_numbers(trials)
     encoding = Encoding(first.space)
     means = [encoding.encode_mean(p.start(int(trial))) for p in problems for trial in numbers]
     chosen = checked_method(method)
@@ -98,16 +106,31 @@ def prepare(
             f'alpha: expected a margin for each of the {len(means)} runs, with the method "margin", but got '
             f"{len(alpha)} margins for {chosen!r}; leave alpha out"
         )
+    margins = None if alpha is None else np.asarray(alpha, dtype=np.float64)
+    if margins is not None and not ((margins > 0) & (margins < 1)).all():
+        raise ValueError(f"alpha: expected margins between 0 and 1, but got {alpha!r:.80}; leave alpha out")
     functions = tuple(p.function for p in problems)
-    rules = _rules(functions, first.space, chosen, checked_popsize(popsize), first.success, stopping, budget)
+    fixed = (checked_popsize(popsize), first.success, checked_stopping(stopping), checked_count("budget", budget, 1))
+    rules = _rules(functions, first.space, chosen, *fixed)
     runs = Runs(
         seed=checked_seed(seed),
         means=np.array(means),
         trials=np.tile(numbers, len(problems)),
         which=np.repeat(np.arange(len(problems)), len(numbers)),
-        alpha=None if alpha is None else np.asarray(alpha, dtype=np.float64)[:, None],
+        alpha=None if margins is None else margins[:, None],
     )
     return rules, runs
+
+
+def _trial_numbers(trials: int | Sequence[int]) -> NDArray[np.int64]:
+    if isinstance(trials, int | np.integer):
+        return np.arange(checked_count("trials", trials, 1))
+    numbers = np.asarray(trials)
+    if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or numbers.min() < 0:
+        raise ValueError(
+            f"trials: expected a number of trials, or a list of their numbers, but got {trials!r:.80}; pass trials=100"
+        )
+    return numbers.astype(np.int64)
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 import click
 import rich.progress as bars
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from mixcma.batch import Backend, Watch
+from mixcma.core.methods import METHODS
 from mixcma.experiments import alpha as alpha_experiment
+from mixcma.experiments import stagnation as stagnation_experiment
 from mixcma.experiments import table as table_experiment
-from mixcma.experiments.stagnation import reproduce_stagnation
 from mixcma.problems import PAPER_FUNCTIONS
 
 Command = Callable[..., Any]
@@ -27,7 +29,7 @@ def reproduce() -> None:
 
 
 def _options(command: Command) -> Command:
-    """What all three commands take."""
+    """What the commands that run trials take."""
     for option in (
         click.option("--trials", default=100, show_default=True, type=click.IntRange(1), help="Runs a cell."),
         click.option("--seed", default=0, show_default=True, type=click.IntRange(0)),
@@ -53,7 +55,7 @@ def _words(known: Sequence[str]) -> Parse:
     """Reads a comma-separated list, each word one of those known."""
 
     def parse(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
-        words = tuple(text.split(","))
+        words = tuple(word.strip() for word in text.split(","))
         for word in words:
             if word not in known:
                 raise click.BadParameter(f"{word!r} is not one of {', '.join(known)}")
@@ -76,9 +78,11 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
 FUNCTIONS_OPTION = click.option(
     "--functions", default=",".join(PAPER_FUNCTIONS), callback=_words(PAPER_FUNCTIONS), help="Default: all six."
 )
-DIMENSIONS_OPTION = click.option("--dimensions", default="20,40,60", show_default=True, callback=_dimensions)
+DIMENSIONS_OPTION = click.option(
+    "--dimensions", default=",".join(map(str, table_experiment.DIMENSIONS)), show_default=True, callback=_dimensions
+)
 METHODS_OPTION = click.option(
-    "--methods", default="im,im-box,margin", show_default=True, callback=_words(("cma", "im", "im-box", "margin"))
+    "--methods", default=",".join(table_experiment.METHODS), show_default=True, callback=_words(tuple(METHODS))
 )
 
 
@@ -111,13 +115,10 @@ def table(
         records = table_experiment.reproduce_table(
             cells, trials=trials, seed=seed, backend=backend, out=out, penalty=penalty,
             started=lambda group: started(f"{group[0].method}, N = {group[0].dimension}, {group[0].function}"),
-            finished=lambda group: finished(len(group)),
+            finished=finished,
         )  # fmt: skip
-    shown = Table(*table_experiment.HEADERS)
-    for row in table_experiment.table_rows(records):
-        shown.add_row(*row, style=None if row[-1] in ("ok", "") else "yellow")
     console = Console()
-    console.print(shown)
+    _print_table(console, table_experiment.table_rows(records))
     paper = table_experiment.paper_records()
     verdicts = [table_experiment.verdict(r, paper[r.cell]).passed for r in records if r.cell in paper]
     if verdicts:
@@ -137,14 +138,14 @@ def alpha(dimensions: Sequence[int], trials: int, seed: int, backend: Backend, o
         records = alpha_experiment.reproduce_alpha(
             points, trials=trials, seed=seed, backend=backend, out=out,
             started=lambda group: started(f"N = {group[0].dimension}, m = {group[0].m:g}"),
-            finished=lambda group: finished(len(group)),
+            finished=finished,
         )  # fmt: skip
     paths = figures.save(figures.alpha_figure(records), out / "alpha")
     Console().print(f"Written: {out}/alpha.json, {', '.join(path.name for path in paths)}")
 
 
 @reproduce.command()
-@click.option("--dimension", default=40, show_default=True, type=click.IntRange(2))
+@click.option("--dimension", default=stagnation_experiment.DIMENSION, show_default=True, type=click.IntRange(2))
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @_out("stagnation")
 def stagnation(dimension: int, seed: int, out: Path) -> None:
@@ -154,7 +155,7 @@ def stagnation(dimension: int, seed: int, out: Path) -> None:
     console = Console()
     try:
         with console.status("looking for failed runs"):
-            pairs = reproduce_stagnation(seed, dimension)
+            pairs = stagnation_experiment.reproduce_stagnation(seed, dimension)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     for failed, margin in pairs:
@@ -165,6 +166,19 @@ def stagnation(dimension: int, seed: int, out: Path) -> None:
         )
     paths = figures.save(figures.stagnation_figure(pairs), out / "stagnation")
     console.print(f"Written: {', '.join(str(path) for path in paths)}")
+
+
+def _print_table(console: Console, rows: list[list[str]]) -> None:
+    """A group a method and dimension, so that the rows fit a narrow terminal."""
+    names = ("function", "median (IQR)", "paper", "ratio", "successes", "paper's", "verdict")
+    shown = Table(*(Column(name, no_wrap=index == 0) for index, name in enumerate(names)))
+    for (dimension, method), group in itertools.groupby(rows, key=lambda row: (row[1], row[2])):
+        shown.add_section()
+        shown.add_row(f"[bold]{method}, N = {dimension}")
+        for row in group:
+            style = None if row[-1] in ("ok", "") else "yellow"
+            shown.add_row(row[0], *row[3:8], row[-1], style=style)
+    console.print(shown)
 
 
 def _figures() -> Any:
@@ -181,13 +195,12 @@ def _figures() -> Any:
 def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str], Watch], Callable[[int], None]]]:
     """A progress bar with what is done, the runs alive and the time left; Ctrl-C keeps what is finished."""
     columns = (
-        bars.BarColumn(bar_width=24),
-        bars.MofNCompleteColumn(),
-        bars.TextColumn(unit),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left:"),
-        bars.TimeRemainingColumn(compact=True),
-        bars.TextColumn("{task.fields[now]}"),
+        bars.BarColumn(bar_width=12),
+        bars.TextColumn("{task.completed}/{task.total} " + unit, table_column=Column(no_wrap=True)),
+        bars.TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        bars.TextColumn("left", table_column=Column(no_wrap=True)),
+        bars.TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+        bars.TextColumn("{task.fields[now]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
     )
     with bars.Progress(*columns) as progress:
         task = progress.add_task("", total=total, now="")
@@ -195,7 +208,7 @@ def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str
         def started(what: str) -> Watch:
             progress.update(task, now=what)
             return lambda generation, alive: progress.update(
-                task, now=f"{what}: generation {generation}, {alive} runs alive"
+                task, now=f"{alive} runs alive, generation {generation} ({what})"
             )
 
         def finished(count: int) -> None:
@@ -205,9 +218,9 @@ def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str
             yield started, finished
         except KeyboardInterrupt:
             progress.stop()
-            raise click.ClickException(
-                f"stopped; finished {unit} are kept in {out / 'cells.json'}, and the same command goes on from them"
-            ) from None
-        except (ModuleNotFoundError, ValueError) as error:
+            kept = out / "cells.json"
+            done = f"finished {unit} are kept in {kept}" if kept.exists() else f"none of the {unit} was finished yet"
+            raise click.ClickException(f"stopped; {done}, and the same command goes on from there") from None
+        except (ModuleNotFoundError, OSError, ValueError) as error:
             progress.stop()
             raise click.ClickException(str(error)) from error

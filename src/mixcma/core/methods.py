@@ -7,7 +7,7 @@ candidates (`sample`) and turns their weights into the next state (`update`), bo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside
@@ -142,6 +142,18 @@ class IntegerMutation(Cma):
     negative_norm: Literal["mutated", "unmutated"] = "mutated"
     penalty_weight: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name} of IntegerMutation: expected one of {known}, but got {getattr(self, name)!r}; leave it out"
+                )
+        if not 0 < self.geometric_base < 1:
+            raise ValueError(
+                "geometric_base of IntegerMutation: expected a number between 0 and 1, but got "
+                f"{self.geometric_base!r}; the paper prints 0.7"
+            )
+
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
         """x = m + sigma y + S r is evaluated and moves the mean; y drives the paths and the covariance."""
         y, step, norm_sq = gaussian(state, noise.normal)
@@ -176,6 +188,15 @@ class IntegerMutation(Cma):
             sigma=masked_step_size(*setting, state, after.p_sigma),
             recalled=xp.take_along_axis(sample.v, best, axis=-2)[..., 0, :],
         )
+
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "recall": get_args(Recall),
+    "recall_on": get_args(RecallOn),
+    "sign_per": get_args(SignPer),
+    "geometric_start": (0, 1),
+    "negative_norm": ("mutated", "unmutated"),
+}
 
 
 def tell(

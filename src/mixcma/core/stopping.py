@@ -53,7 +53,7 @@ EXHAUSTED = StopReason(
 )
 FAILING = StopReason(
     "failing",
-    "Every evaluation of three generations in a row failed.",
+    "Every evaluation of several generations in a row failed.",
     "Look at the first error, and call the objective by hand with the candidate's parameters.",
 )
 

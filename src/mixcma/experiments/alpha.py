@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import mixcma
 from mixcma.batch import Backend, Watch, run_many
 from mixcma.core.strategy import default_popsize
-from mixcma.experiments.ledger import Ledger
+from mixcma.experiments.ledger import Ledger, grouped, nobody, run_missing
 from mixcma.problems import problem
 
 FUNCTION = "SphereInt"
@@ -54,12 +56,9 @@ def grid(dimensions: Sequence[int] = DIMENSIONS) -> list[Point]:
     return [Point(d, m, n) for d in dimensions for m in EXPONENTS for n in EXPONENTS if m or n]
 
 
-def batches(points: Sequence[Point], backend: Backend) -> Iterator[list[Point]]:
+def batches(points: Sequence[Point], backend: Backend) -> list[list[Point]]:
     """Settings that run together: a whole heat map on JAX, a row of it on NumPy."""
-    groups: dict[object, list[Point]] = {}
-    for point in points:
-        groups.setdefault(point.dimension if backend == "jax" else (point.dimension, point.m), []).append(point)
-    yield from groups.values()
+    return grouped(points, lambda point: (point.dimension, None if backend == "jax" else point.m))
 
 
 def run_points(
@@ -93,22 +92,20 @@ def reproduce_alpha(
     seed: int,
     backend: Backend,
     out: Path,
-    started: Callable[[list[Point]], Watch | None] = lambda points: None,
-    finished: Callable[[list[Point]], None] = lambda points: None,
+    started: Callable[[list[Point]], Watch | None] = nobody,
+    finished: Callable[[int], None] = nobody,
 ) -> list[AlphaRecord]:
     """Run what the ledger in `out` does not have yet, and write alpha.json."""
     ledger = Ledger(out / "cells.json")
 
-    def key(point: Point | AlphaRecord) -> str:
-        return f"{point.dimension}/{point.m}/{point.n}/{trials} trials/seed {seed}/{backend}"
+    def key(point: Point) -> str:
+        settings = f"{trials} trials/seed {seed}/{backend}/mixcma {mixcma.__version__}"
+        return f"{point.dimension}/{point.m}/{point.n}/{settings}"
 
-    for group in batches(points, backend):
-        missing = [point for point in group if key(point) not in ledger]
-        if missing:
-            watch = started(missing)
-            records = run_points(missing, trials, seed, backend, watch)
-            ledger.add({key(record): asdict(record) for record in records})
-        finished(group)
+    def run(group: list[Point], watch: Watch | None) -> list[dict[str, Any]]:
+        return [asdict(record) for record in run_points(group, trials, seed, backend, watch)]
+
+    run_missing(ledger, batches(points, backend), key, run, started, finished)
     records = [AlphaRecord(**ledger[key(point)]) for point in points]
     (out / "alpha.json").write_text(json.dumps([asdict(record) for record in records], indent=1))
     return records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -44,10 +44,10 @@ def alpha_figure(records: Sequence[AlphaRecord]) -> Figure:
     return figure
 
 
-def _map(records: Sequence[AlphaRecord], of: object) -> np.ndarray:
+def _map(records: Sequence[AlphaRecord], of: Callable[[AlphaRecord], float]) -> np.ndarray:
     grid = np.full((len(EXPONENTS), len(EXPONENTS)), np.nan)
     for record in records:
-        grid[EXPONENTS.index(record.m), EXPONENTS.index(record.n)] = of(record)  # type: ignore[operator]
+        grid[EXPONENTS.index(record.m), EXPONENTS.index(record.n)] = of(record)
     return grid
 
 
@@ -58,8 +58,8 @@ def _heat(
     axes.imshow(grid, cmap=colours, vmin=low, vmax=high, origin="lower")
     for (i, j), value in np.ndenumerate(grid):
         if np.isfinite(value):
-            dark = (value - low) < 0.5 * (high - low)
-            colour = "white" if dark == (colours == "viridis") else "black"
+            in_lower_half = (value - low) < 0.5 * (high - low)  # dark in viridis, light in its reverse
+            colour = "white" if in_lower_half == (colours == "viridis") else "black"
             axes.text(j, i, text.format(value), ha="center", va="center", fontsize=7, color=colour)
     axes.set(title=title, xlabel="n", ylabel="m")
     axes.set_xticks(range(len(EXPONENTS)), [f"{e:g}" for e in EXPONENTS])

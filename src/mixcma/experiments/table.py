@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+import mixcma
 from mixcma.batch import Backend, Watch, run_many
 from mixcma.core.methods import Cma, IntegerMutation
-from mixcma.experiments.ledger import Ledger
+from mixcma.experiments.ledger import Ledger, grouped, nobody, run_missing
 from mixcma.problems import PAPER_FUNCTIONS, problem
 
 Penalty = Literal["fitted", "printed"]
@@ -99,13 +100,13 @@ def verdict(ours: Record, paper: Record, tolerance: float = MEDIAN_TOLERANCE) ->
     )
 
 
-def batches(cells: Sequence[Cell], backend: Backend) -> Iterator[list[Cell]]:
+def batches(cells: Sequence[Cell], backend: Backend) -> list[list[Cell]]:
     """Cells that run together: on JAX all functions of one space, so that one compilation serves them."""
-    groups: dict[object, list[Cell]] = {}
-    for cell in cells:
-        space = problem(cell.function, cell.dimension).space
-        groups.setdefault((cell.method, space) if backend == "jax" else cell, []).append(cell)
-    yield from groups.values()
+
+    def together(cell: Cell) -> object:
+        return (cell.method, problem(cell.function, cell.dimension).space) if backend == "jax" else cell
+
+    return grouped(cells, together)
 
 
 def method_of(cell: Cell, penalty: Penalty) -> str | Cma:
@@ -143,23 +144,20 @@ def reproduce_table(
     backend: Backend,
     out: Path,
     penalty: Penalty = "fitted",
-    started: Callable[[list[Cell]], Watch | None] = lambda cells: None,
-    finished: Callable[[list[Cell]], None] = lambda cells: None,
+    started: Callable[[list[Cell]], Watch | None] = nobody,
+    finished: Callable[[int], None] = nobody,
 ) -> list[Record]:
     """Run what the ledger in `out` does not have yet, and write the table. Cells that are done stay done."""
     ledger = Ledger(out / "cells.json")
 
     def key(cell: Cell) -> str:
-        settings = f"{trials} trials/seed {seed}/{backend}/{penalty} penalty"
-        return f"{cell.function}/{cell.dimension}/{cell.method}/{settings}"
+        settings = f"{trials} trials/seed {seed}/{backend}/mixcma {mixcma.__version__}"
+        return f"{cell.function}/{cell.dimension}/{cell.method}/{method_of(cell, penalty)}/{settings}"
 
-    for group in batches(cells, backend):
-        missing = [cell for cell in group if key(cell) not in ledger]
-        if missing:
-            watch = started(missing)
-            records = run_cells(missing, trials, seed, backend, penalty, watch)
-            ledger.add({key(record.cell): asdict(record) for record in records})
-        finished(group)
+    def run(group: list[Cell], watch: Watch | None) -> list[dict[str, Any]]:
+        return [asdict(record) for record in run_cells(group, trials, seed, backend, penalty, watch)]
+
+    run_missing(ledger, batches(cells, backend), key, run, started, finished)
     records = [Record(**ledger[key(cell)]) for cell in cells]
     write_table(records, out)
     return records
