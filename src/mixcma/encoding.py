@@ -213,6 +213,7 @@ class Decoder:
         self._first = np.array([int(a.first) for a in integers], dtype=np.int64)
         self._spacing = np.array([int(a.spacing) for a in integers], dtype=np.int64)
         self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
+        self._beyond_floats = bool((self._last > 2**53).any())
         self._present = [start < end for start, end in itertools.pairwise(ends)]
         self._values = [tuple(cast(Discrete, space[name]).values) for name in names[self._sets]]
         self._constants = list(space.constants.values())
@@ -226,8 +227,9 @@ class Decoder:
         rows: list[list[Value]] = floats[:, self._floats].tolist()
         _, ints, bools, sets = self._present
         if ints:
-            # in 64-bit integers: beyond 2**53 the last index is not exact as a float
-            index = np.minimum(k[:, self._ints].astype(np.int64), self._last)
+            index = k[:, self._ints].astype(np.int64)
+            if self._beyond_floats:  # where the last index is not exact as a float
+                index = np.minimum(index, self._last)
             rows = _joined(rows, (self._first + self._spacing * index).tolist())
         if bools:
             rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())

@@ -124,10 +124,9 @@ class Told:
 
 def read_outcomes(given: Sequence[object]) -> Told:
     """Numbers, Outcomes, None -> arrays. Plain floats, the common case, are read at once."""
-    if set(map(type, given)) == {float}:
+    if set(map(type, given)) == {float} and math.isfinite(sum(given)):  # type: ignore[arg-type]
         values = np.array(given)
-        if np.isfinite(values).all():
-            return Told(values, None, 0, int(values.argmin()))
+        return Told(values, None, 0, int(values.argmin()))
     outcomes = [interpret(value) for value in given]
     values = np.array([outcome.value for outcome in outcomes])
     violations = np.array([outcome.violation for outcome in outcomes])

@@ -6,11 +6,10 @@ from mixcma.core.namespace import Array, namespace
 from mixcma.core.strategy import Strategy
 
 
-def count_better(values: Array, violations: Array | None = None) -> tuple[Array, Array]:
-    """For each candidate, how many are strictly better, and how many are at least as good (itself too).
+def _comparison(values: Array, violations: Array | None) -> tuple[Array, Array]:
+    """[i, j]: whether j is strictly better than i, and whether it is at least as good. (..., L, L) each.
 
     Feasible candidates come before infeasible ones, then less violation, then the smaller value.
-    (..., L) -> two integer arrays (..., L).
     """
     other, own = values[..., None, :], values[..., :, None]
     better, no_worse = other < own, other <= own
@@ -18,22 +17,26 @@ def count_better(values: Array, violations: Array | None = None) -> tuple[Array,
         other, own = violations[..., None, :], violations[..., :, None]
         same = other == own
         better, no_worse = (other < own) | (same & better), (other < own) | (same & no_worse)
-    return better.sum(axis=-1), no_worse.sum(axis=-1)
+    return better, no_worse
 
 
 def weights_by_rank(strategy: Strategy, values: Array, violations: Array | None = None) -> Array:
     """The weight of each candidate; equal ones get the mean of the weights of the ranks they share."""
     xp = namespace(values)
-    better, no_worse = count_better(values, violations)
+    better, no_worse = _comparison(values, violations)
+    first, last = better.sum(axis=-1), no_worse.sum(axis=-1)  # the ranks it shares: first + 1, ..., last
     cumulative = xp.asarray(strategy.cumulative_weights)
-    return (cumulative[no_worse] - cumulative[better]) / (no_worse - better)
+    return (cumulative[last] - cumulative[first]) / (last - first)
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:
     """Ranks, plus a penalty for lying outside the bounds that grows with the distance. (..., L).
 
-    A rank is the mean over equal candidates. One squared standard deviation outside costs a whole
+    The rank is the number of better candidates. One squared standard deviation outside costs a whole
     population's ranks, so the penalty depends neither on the scale of the values nor on that of x.
     """
-    better, no_worse = count_better(values, violations)
-    return (better + no_worse) / 2 + values.shape[-1] * outside
+    if violations is None:
+        better = values[..., None, :] < values[..., :, None]
+    else:
+        better, _ = _comparison(values, violations)
+    return better.sum(axis=-1) + values.shape[-1] * outside
