@@ -7,14 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mixcma import Bool, Discrete, Float, Int, Space
 from mixcma.core.coordinates import cell_index, threshold_above, values_at
 from mixcma.encoding import Encoding
 
-PROPERTY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 ANY_LATENT = st.floats(allow_nan=False, allow_infinity=False)
 HUGE = (1e300, -1e300, 1.7e308, -1.7e308)
 STD = st.none() | st.floats(1e-3, 1e3)
@@ -107,7 +106,6 @@ def cell(encoding, u):
 # There and back
 
 
-@PROPERTY
 @given(points())
 def test_decoding_what_was_encoded_gives_the_same_parameters(point):
     space, params = point
@@ -118,7 +116,6 @@ def test_decoding_what_was_encoded_gives_the_same_parameters(point):
     assert not wrong, (params, back)
 
 
-@PROPERTY
 @given(points())
 def test_decoded_values_have_true_python_types(point):
     space, params = point
@@ -127,7 +124,6 @@ def test_decoded_values_have_true_python_types(point):
         assert {name: type(value) for name, value in back.items()} == {n: true_type(space[n]) for n in space}
 
 
-@PROPERTY
 @given(points(), st.lists(ANY_LATENT, min_size=6, max_size=6))
 def test_every_finite_latent_point_decodes_to_a_point_of_the_space(point, latent):
     space, _ = point
@@ -143,7 +139,6 @@ def test_every_finite_latent_point_decodes_to_a_point_of_the_space(point, latent
         assert high is None or params[name] <= high
 
 
-@PROPERTY
 @given(points())
 def test_rows_are_decoded_independently(point):
     space, params = point
@@ -152,7 +147,6 @@ def test_rows_are_decoded_independently(point):
     assert encoding.decode(latent) == [encoding.decode(row[None])[0] for row in latent]
 
 
-@PROPERTY
 @given(points())
 def test_the_core_values_are_those_of_the_parameters(point):
     space, params = point
@@ -227,7 +221,6 @@ def test_an_accepted_range_has_a_scale_however_narrow_it_is(variable):
 # Bounds
 
 
-@PROPERTY
 @given(linear_floats() | log_floats(), ANY_LATENT)
 @example((Float(0.1, 0.3), 0.1), 1e300)
 @example((Float(1e-5, 0.1, log=True), 0.1), -1e300)
@@ -321,7 +314,6 @@ def test_a_point_on_a_threshold_belongs_to_the_lower_cell(variable, thresholds):
         assert (cell(encoding, u), cell(encoding, math.nextafter(u, math.inf))) == (k, k + 1)
 
 
-@PROPERTY
 @given(integers_() | integers_(log=True) | sets() | BOOLS, st.integers(0, 1000))
 def test_cells_meet_at_their_thresholds(pair, k):
     variable, _ = pair
@@ -476,7 +468,6 @@ def test_random_starts_cover_the_bounds_with_their_cells(variable, low, high):
     assert box.tolist() == pytest.approx([low, high], rel=1e-9)
 
 
-@PROPERTY
 @given(points())
 def test_random_starts_are_within_bounds_and_around_the_mean(point):
     encoding = Encoding(point[0])

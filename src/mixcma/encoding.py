@@ -87,9 +87,13 @@ def _float_axis(variable: Float) -> Axis:
     std = variable.std or (INITIAL_FRACTION * (high - low) if bounded else 1.0)
     if mean is None:
         middle = low / 2 + high / 2 if bounded else 0.0
-        mean = middle if bounded else min(max(middle, low + std), high - std)
+        mean = middle if bounded else _within(_within(middle, low + std, high - std), low, high)
     origin = low if math.isfinite(low) else 0.0
     return Axis(origin, std, mean, low, high, bounds, 0, 0.0, 0.0, variable.log, None)
+
+
+def _within(number: float, low: float, high: float) -> float:
+    return max(low, min(number, high))
 
 
 def _int_axis(variable: Int) -> Axis:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -59,7 +59,6 @@ def leaving(m: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     return bottom | top, below, above
 
 
-@settings(max_examples=400, deadline=None)
 @given(means(), st.lists(logs, min_size=N, max_size=N), alphas)
 def test_the_probability_of_leaving_a_cell_is_at_least_the_margin(
     m: np.ndarray, log_sd: list[float], alpha: float
@@ -78,7 +77,6 @@ def test_the_probability_of_leaving_a_cell_is_at_least_the_margin(
     assert np.all(np.isfinite(A_new))
 
 
-@settings(max_examples=200, deadline=None)
 @given(means(), st.lists(logs, min_size=N, max_size=N), alphas)
 def test_a_correction_corrected_again_stays(m: np.ndarray, log_sd: list[float], alpha: float) -> None:
     sd = 10.0 ** np.array(log_sd)
@@ -90,7 +88,6 @@ def test_a_correction_corrected_again_stays(m: np.ndarray, log_sd: list[float], 
     assert np.all(np.abs(A_twice / A_once - 1) <= 1e-9 + resolution)
 
 
-@settings(max_examples=200, deadline=None)
 @given(means(), st.floats(-2, 12), alphas)
 def test_where_no_bound_is_active_nothing_changes_at_all(m: np.ndarray, log_sd: float, alpha: float) -> None:
     sd = np.full(N, 10.0**log_sd)

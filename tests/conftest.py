@@ -1,0 +1,11 @@
+"""Property tests draw the same examples every time; ``HYPOTHESIS_PROFILE=explore`` draws new and many more."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=3000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
