@@ -1,0 +1,320 @@
+"""The kinds of variables a user declares, and every check of them.
+
+A variable is a plain value; it is checked when a `Space` takes it in, because only then is its name known and
+an error can say which variable is meant.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NoReturn, Self
+
+Value = float | int | bool
+
+# Integers beyond this size cannot be computed with in 64 bits.
+LARGEST_INTEGER = 2**62
+# Neighbours of a set that are closer, compared with the whole range, cannot be told apart in floats.
+CLOSEST_VALUES = 1e-12
+
+
+def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
+    """Raise the one kind of error this module knows: who, what was expected, given, and the remedy."""
+    shown = repr(given)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    raise ValueError(f"variable {name!r}: expected {expected}, but got {shown}; {remedy}")
+
+
+def _number(name: str, what: str, given: object) -> float:
+    """A finite or infinite float from any real number that is not a bool."""
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
+        invalid(name, f"a number for {what}", given, f"write {what} as a float or an int")
+    try:
+        number = float(given)
+    except OverflowError:
+        invalid(name, f"{what} within the range of floats", given, "rescale the variable, or leave it out")
+    if math.isnan(number):
+        invalid(name, f"a number for {what}", given, "replace the NaN by a real bound or leave it out")
+    return number
+
+
+def _integer(name: str, what: str, given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, numbers.Integral):
+        invalid(name, f"an integer for {what}", given, "write a whole number, or use Float or Discrete")
+    integer = int(given)
+    if abs(integer) > LARGEST_INTEGER:
+        invalid(name, f"{what} within -2**62 .. 2**62", given, "use Float(..., log=True) and round it")
+    return integer
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Base of all variables; `mean` and `std` describe where the search for it starts."""
+
+    kind: ClassVar[str]
+    mean: float | None = field(default=None, kw_only=True)
+    std: float | None = field(default=None, kw_only=True)
+
+    @property
+    def size(self) -> int | None:
+        """The number of values, or None for floats."""
+        return None
+
+    def checked(self, name: str) -> Variable:
+        """Return this variable with plain Python numbers, or raise a ValueError that says what is wrong."""
+        raise NotImplementedError
+
+    @property
+    def constant(self) -> Value | None:
+        """The value of a variable that has only one, else None."""
+        return None
+
+    def check_value(self, name: str, value: object) -> Value:
+        """Return `value` as this variable's own Python type, or raise a ValueError."""
+        raise NotImplementedError
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        """The smallest and the largest value, infinite without a bound."""
+        raise NotImplementedError
+
+    def check_mean(self, name: str, mean: object) -> float:
+        """Return `mean` as a float within the bounds, or raise a ValueError."""
+        number, (low, high) = _number(name, "mean", mean), self.hull
+        if not low <= number <= high or math.isinf(number):
+            invalid(name, f"a finite mean within [{low}, {high}]", number, "move mean into the bounds")
+        return number
+
+    def _with_checked_start(self, name: str) -> Self:
+        """The same with `mean` within the bounds and `std` positive, as floats."""
+        mean, std = self.mean, self.std
+        if mean is not None:
+            mean = self.check_mean(name, mean)
+        if std is not None:
+            std = _number(name, "std", std)
+            if not 0 < std < math.inf:
+                invalid(name, "a positive, finite std", std, "leave std out to use a quarter of the range")
+        return replace(self, mean=mean, std=std)
+
+
+@dataclass(frozen=True)
+class Float(Variable):
+    """A real number, bounded on both sides, on one, or on none.
+
+    Parameters
+    ----------
+    low, high
+        Inclusive bounds; None (or an infinity) means no bound.
+    log
+        Search on a logarithmic scale; needs ``low > 0``.
+    mean, std
+        Where the search starts and how far it looks at first. Defaults: the middle and a quarter
+        of the range; without bounds 0 and 1. With ``log=True``, `std` is in units of ln(value).
+
+    Examples
+    --------
+    >>> from mixcma import Space
+    >>> Space({"rate": Float(1e-5, 1e-1, log=True)})["rate"].hull
+    (1e-05, 0.1)
+    """
+
+    kind: ClassVar[str] = "float"
+    low: float | None = None
+    high: float | None = None
+    log: bool = field(default=False, kw_only=True)
+
+    def checked(self, name: str) -> Float:
+        low = -math.inf if self.low is None else _number(name, "low", self.low)
+        high = math.inf if self.high is None else _number(name, "high", self.high)
+        if low > high:
+            invalid(name, "low <= high", f"low={low}, high={high}", "swap the two bounds")
+        if low == math.inf or high == -math.inf:
+            invalid(name, "bounds that leave finite values", (low, high), "use None for no bound")
+        _check_log(name, self.log, low)
+        if math.isinf(high - low) and not math.isinf(high) and not math.isinf(low):
+            invalid(name, "a range that fits a float", (low, high), "narrow the bounds")
+        bounded = replace(self, low=_finite(low), high=_finite(high))
+        return bounded._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        return -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+
+    @property
+    def constant(self) -> float | None:
+        return self.low if self.low is not None and self.low == self.high else None
+
+    def check_value(self, name: str, value: object) -> float:
+        number, (low, high) = _number(name, "its value", value), self.hull
+        if not low <= number <= high or math.isinf(number):
+            invalid(name, f"a finite value within [{low}, {high}]", value, "move it into the bounds")
+        return number
+
+
+@dataclass(frozen=True)
+class Int(Variable):
+    """An integer from `low` to `high`, both included, in steps of `step`.
+
+    Parameters
+    ----------
+    low, high
+        Inclusive bounds; any width up to 2**62, no table is made.
+    step
+        Distance of neighbouring values; must divide ``high - low``.
+    log
+        Search on a logarithmic scale; needs ``low >= 1``.
+    mean, std
+        Where the search starts (may lie between integers) and how far it looks at first.
+        Defaults: the middle and a quarter of the range.
+
+    Examples
+    --------
+    >>> from mixcma import Space
+    >>> Space({"layers": Int(1, 12), "batch": Int(8, 4096, log=True)}).size
+    49068
+    """
+
+    kind: ClassVar[str] = "int"
+    low: int
+    high: int
+    step: int = 1
+    log: bool = field(default=False, kw_only=True)
+
+    def checked(self, name: str) -> Int:
+        low, high = _integer(name, "low", self.low), _integer(name, "high", self.high)
+        step = _integer(name, "step", self.step)
+        if low > high:
+            invalid(name, "low <= high", f"low={low}, high={high}", "swap the two bounds")
+        if step < 1:
+            invalid(name, "a step of at least 1", step, "use a positive step")
+        if high - low > LARGEST_INTEGER:
+            invalid(name, "at most 2**62 wide a range", (low, high), "narrow the bounds")
+        if (high - low) % step:
+            fitting = high - (high - low) % step
+            invalid(name, "a step that divides high - low", f"low={low}, high={high}, step={step}",
+                    f"use high={fitting}")  # fmt: skip
+        _check_log(name, self.log, low)
+        bounded = replace(self, low=low, high=high, step=step)
+        return bounded._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    @property
+    def size(self) -> int:
+        return (self.high - self.low) // self.step + 1
+
+    @property
+    def constant(self) -> int | None:
+        return self.low if self.low == self.high else None
+
+    def check_value(self, name: str, value: object) -> int:
+        number = _integer(name, "its value", value)
+        if not self.low <= number <= self.high or (number - self.low) % self.step:
+            values = f"one of {self.low}, {self.low + self.step}, ..., {self.high}"
+            invalid(name, values, value, "take the nearest of these values")
+        return number
+
+
+@dataclass(frozen=True)
+class Bool(Variable):
+    """True or False.
+
+    `mean` between 0 (False) and 1 (True) says where the search starts; default 0.5.
+    """
+
+    kind: ClassVar[str] = "bool"
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    def checked(self, name: str) -> Bool:
+        return self._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def check_value(self, name: str, value: object) -> bool:
+        if not isinstance(value, bool) and type(value).__name__ != "bool":
+            invalid(name, "True or False", value, "pass a bool")
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Discrete(Variable):
+    """One of a set of numbers, in any order; neighbours in size are neighbours in the search.
+
+    The objective receives ints if all the values are ints, else floats.
+
+    Examples
+    --------
+    >>> from mixcma import Space
+    >>> Space({"wire": Discrete([0.2, 0.1, 0.4])})["wire"].values
+    (0.1, 0.2, 0.4)
+    """
+
+    kind: ClassVar[str] = "discrete"
+    values: tuple[float, ...] | Iterable[float]
+
+    def checked(self, name: str) -> Discrete:
+        if isinstance(self.values, str | bytes) or not isinstance(self.values, Iterable):
+            invalid(name, "a list of numbers", self.values, "write Discrete([v1, v2, ...])")
+        given = list(self.values)
+        if not given:
+            invalid(name, "at least one value", given, "list the values the variable may take")
+        numbers_ = [_number(name, "each value", value) for value in given]
+        if any(math.isinf(number) for number in numbers_):
+            invalid(name, "finite values", given, "leave the infinities out")
+        if len(set(numbers_)) < len(numbers_):
+            twice = sorted({number for number in numbers_ if numbers_.count(number) > 1})
+            invalid(name, "distinct values", twice, "list each value once (as a 64-bit float)")
+        integral = all(isinstance(value, numbers.Integral) for value in given)
+        values = tuple(sorted(int(v) if integral else float(v) for v in given))
+        extent = float(values[-1]) - float(values[0])
+        if math.isinf(extent):
+            invalid(name, "a range that fits a float", given, "rescale the values")
+        for lower, upper in itertools.pairwise(values):
+            if upper - lower < CLOSEST_VALUES * extent:
+                expected = f"values at least {CLOSEST_VALUES:g} of their range apart"
+                invalid(name, expected, (lower, upper), "use Int for their index, or drop one of them")
+        listed = replace(self, values=values)
+        return listed._with_checked_start(name)
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        values = tuple(self.values)
+        return values[0], values[-1]
+
+    @property
+    def size(self) -> int:
+        return len(tuple(self.values))
+
+    @property
+    def constant(self) -> float | None:
+        values = tuple(self.values)
+        return values[0] if len(values) == 1 else None
+
+    def check_value(self, name: str, value: object) -> float:
+        number = _number(name, "its value", value)
+        for known in self.values:
+            if known == number:
+                return known
+        return invalid(name, "one of its values", value, "take the nearest of its values")
+
+
+def _check_log(name: str, log: object, low: float) -> None:
+    if not isinstance(log, bool):
+        invalid(name, "True or False for log", log, "pass log=True or leave it out")
+    if log and not 0 < low < math.inf:
+        invalid(name, "low > 0 with log=True", low, "raise low above 0 or drop log=True")
+
+
+def _finite(bound: float) -> float | None:
+    return None if math.isinf(bound) else bound
