@@ -61,6 +61,7 @@ def interpret(given: object) -> Outcome:
     NaN, None and things that are not numbers are failures. -inf is refused with a ValueError,
     since nothing could ever beat it. +inf is a value, behind every finite one of equal violation.
     """
+    # whatever it is goes in, to be checked as a value below
     outcome = given if isinstance(given, Outcome) else Outcome(given)  # type: ignore[arg-type]
     if outcome.failed:
         return failure(str(outcome.error))
@@ -124,6 +125,7 @@ class Told:
 
 def read_outcomes(given: Sequence[object]) -> Told:
     """Numbers, Outcomes, None -> arrays. Plain floats, the common case, are read at once."""
+    # mypy does not see that the first condition makes them floats
     if set(map(type, given)) == {float} and math.isfinite(sum(given)):  # type: ignore[arg-type]
         values = np.array(given)
         return Told(values, None, 0, int(values.argmin()))

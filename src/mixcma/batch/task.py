@@ -63,6 +63,7 @@ class Rules:
 
     def method_with(self, alpha: Array | None) -> Cma:
         """The method, with the margins of the runs at hand."""
+        # prepare() lets alpha through with Margin alone
         return self.method if alpha is None else replace(self.method, alpha=alpha)  # type: ignore[call-arg]
 
 
