@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Outcome, Progress, Space, minimize
-from mixcma.driver import Best
+from mixcma.optimizer import Best
 from mixcma.problems.engineering import DESIGNS
 from mixcma.progress import progress_display
 

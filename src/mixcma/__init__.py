@@ -2,10 +2,11 @@
 
 from mixcma.core.methods import Cma, IntegerMutation, Margin
 from mixcma.core.stopping import Stopping, StopReason
-from mixcma.driver import Result, Run, minimize
+from mixcma.driver import minimize, resume
 from mixcma.optimizer import Best, Candidate, Optimizer
 from mixcma.outcome import Outcome
 from mixcma.progress import Progress
+from mixcma.result import Result, Run
 from mixcma.space import Bool, Discrete, Float, Int, Space
 
 __version__ = "0.1.0"
@@ -28,4 +29,5 @@ __all__ = [
     "StopReason",
     "Stopping",
     "minimize",
+    "resume",
 ]

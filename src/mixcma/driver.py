@@ -1,189 +1,44 @@
-"""minimize(): the loop that joins optimizer, evaluation and restarts."""
+"""minimize() and resume(): what a user calls."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Literal
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
 
 from mixcma.core.methods import Cma
-from mixcma.core.stopping import (
-    BUDGET,
-    CALLBACK,
-    EXHAUSTED,
-    FAILING,
-    INTERRUPTED,
-    TARGET,
-    Stopping,
-    StopReason,
-)
+from mixcma.core.stopping import INTERRUPTED, Stopping, StopReason
 from mixcma.core.strategy import default_popsize
 from mixcma.encoding import Encoding
-from mixcma.evaluation import Objective, evaluate
+from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluator
+from mixcma.interrupts import Interrupts
 from mixcma.noise import fresh_seed
-from mixcma.optimizer import Best, Optimizer, checked_count, checked_seed, checked_space
-from mixcma.outcome import Outcome
-from mixcma.progress import Progress, progress_display
-from mixcma.restarts import ipop_popsize, start_mean
-from mixcma.space import Params, Space, Value
+from mixcma.optimizer import (
+    Optimizer,
+    checked_count,
+    checked_method,
+    checked_popsize,
+    checked_seed,
+    checked_space,
+    checked_stopping,
+)
+from mixcma.progress import progress_display
+from mixcma.result import Result
+from mixcma.search import Account, AsynchronousSearch, Callback, SynchronousSearch, take_up
+from mixcma.settings import Settings, describe_method, refuse_differences, versions
+from mixcma.space import Params, Space
+from mixcma.store import NoFile, RunFile, read
+from mixcma.warm_start import History
 
 logger = logging.getLogger("mixcma")
-Callback = Callable[[Progress], object]
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a search with restarts."""
-
-    popsize: int
-    evaluations: int
-    best_value: float
-    stop: StopReason
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a search found, and why it ended.
-
-    Attributes
-    ----------
-    params, value
-        The best point and its value: a feasible one if any was found. None and inf if all failed.
-    violation
-        Total constraint violation of that point; 0 where feasible.
-    evaluations, failures
-        Calls of the objective, and how many of them failed.
-    stop
-        Why it ended, with advice: ``print(result.stop)``.
-    runs
-        The runs it consists of: one, and one more for every restart.
-    seed
-        With it, the same search can be made again.
-    first_error
-        The first failed evaluation's error, or None.
-    """
-
-    params: Params | None
-    value: float
-    violation: float
-    evaluations: int
-    failures: int
-    stop: StopReason
-    runs: tuple[Run, ...]
-    seed: int
-    first_error: str | None
-
-    @property
-    def feasible(self) -> bool:
-        return self.violation == 0.0
-
-
-@dataclass
-class _Search:
-    """The mutable account of one call of `minimize`."""
-
-    objective: Objective
-    budget: int
-    target: float | None
-    callback: Callback | None
-    display: Callback | None
-    raise_errors: bool
-    known: dict[tuple[Value, ...], Outcome] | None  # outcomes by point, where no point is evaluated twice
-    evaluations: int = 0
-    failures: int = 0
-    first_error: str | None = None
-    best: Best | None = None
-    run_best: float = math.inf
-    runs: list[Run] = field(default_factory=list)
-
-    def run(self, optimizer: Optimizer) -> StopReason:
-        """One run to its end: the search's own reason to stop, or the run's."""
-        self.run_best, before, reason = math.inf, self.evaluations, INTERRUPTED
-        try:
-            reason = self._generations(optimizer)
-        finally:
-            self.runs.append(Run(optimizer.popsize, self.evaluations - before, self.run_best, reason))
-        return reason
-
-    def _generations(self, optimizer: Optimizer) -> StopReason:
-        while not optimizer.stop:
-            reason = self._generation(optimizer)
-            if reason is not None:
-                return reason
-        return optimizer.stop
-
-    def _generation(self, optimizer: Optimizer) -> StopReason | None:
-        candidates, outcomes = optimizer.ask(), []
-        for candidate in candidates:
-            outcome = self._recall(candidate.params)
-            if outcome is None:
-                if self.evaluations >= self.budget:
-                    return BUDGET
-                outcome = evaluate(self.objective, candidate.params, self.raise_errors)
-                self._record(candidate.params, outcome)
-                if self.display is not None:
-                    self.display(self._progress(optimizer))
-            if outcome.feasible:
-                self.run_best = min(self.run_best, outcome.value)
-            if self._reached():
-                return TARGET
-            outcomes.append(outcome)
-        optimizer.tell(candidates, outcomes)
-        if self.callback is not None and self.callback(self._progress(optimizer)):
-            return CALLBACK
-        return None
-
-    def _recall(self, params: Params) -> Outcome | None:
-        return None if self.known is None else self.known.get(tuple(params.values()))
-
-    def _record(self, params: Params, outcome: Outcome) -> None:
-        self.evaluations += 1
-        if self.known is not None:
-            self.known[tuple(params.values())] = outcome
-        if outcome.failed:
-            self.failures += 1
-            if self.first_error is None:
-                self.first_error = outcome.error
-                message = "evaluation %d failed: %s; it is ranked last, and later failures are only counted"
-                logger.warning(message, self.evaluations, outcome.error)
-            return
-        key = (outcome.violation, outcome.value)
-        if self.best is None or key < (self.best.violation, self.best.value):
-            self.best = Best(params, outcome.value, outcome.violation, self.evaluations)
-
-    def _reached(self) -> bool:
-        best = self.best
-        return self.target is not None and best is not None and best.feasible and best.value <= self.target
-
-    def _progress(self, optimizer: Optimizer) -> Progress:
-        return Progress(
-            evaluations=self.evaluations,
-            budget=self.budget,
-            run=optimizer.run,
-            generation=optimizer.generation,
-            popsize=optimizer.popsize,
-            step_size=optimizer.step_size,
-            failures=self.failures,
-            best=self.best,
-        )
-
-    def result(self, stop: StopReason, seed: int) -> Result:
-        best = self.best
-        return Result(
-            params=None if best is None else dict(best.params),
-            value=math.inf if best is None else best.value,
-            violation=math.inf if best is None else best.violation,
-            evaluations=self.evaluations,
-            failures=self.failures,
-            stop=stop,
-            runs=tuple(self.runs),
-            seed=seed,
-            first_error=self.first_error,
-        )
+DEFAULT_METHOD = "margin"
 
 
 def minimize(
@@ -192,10 +47,16 @@ def minimize(
     *,
     budget: int,
     target: float | None = None,
-    method: str | Cma = "margin",
+    method: str | Cma | None = None,
     seed: int | None = None,
     popsize: int | None = None,
     restarts: bool | int = True,
+    workers: Workers = 1,
+    timeout: float | None = None,
+    asynchronous: bool = False,
+    run_file: str | PathLike[str] | None = None,
+    x0: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
+    history: History | str | PathLike[str] = (),
     callback: Callback | None = None,
     progress: bool = False,
     on_error: Literal["fail", "raise"] = "fail",
@@ -220,6 +81,25 @@ def minimize(
     restarts
         Whether to start again, with a doubled population and from a random point, when a run has
         converged before the budget is spent; a number allows at most so many restarts.
+    workers
+        Who evaluates: a number of processes, any `concurrent.futures.Executor`, or
+        ``"dask:tcp://host:8786"``. With 1 (and no timeout) the objective is called right here. A worker
+        that dies is replaced and its evaluation made again, up to twice.
+    timeout
+        Seconds after which an evaluation is ended, with all processes it started, and has failed.
+    asynchronous
+        Keep every worker busy instead of waiting for each generation to be complete. Faster where
+        evaluations differ in time; but results then depend on those times, and points that are fast to
+        evaluate take part in more updates.
+    run_file
+        Where to keep the run as it goes. If the file exists, the search goes on where it was: after a crash,
+        a kill or Ctrl-C, with the very candidates it would have had. `budget` and `target` may then differ;
+        `x0` and `history` are not needed again.
+    x0
+        A point to start from, or several: they are evaluated first, and the best is the first mean.
+    history
+        Points with values, ``[(params, value), ...]``, or an earlier run file: they shape the first mean,
+        step size and covariance. The values are not taken as results of this objective.
     callback
         Called after every generation with a `Progress`; a true return value stops the search.
     progress
@@ -240,64 +120,223 @@ def minimize(
     >>> result.params["n"], result.params["on"], result.stop.name
     (3, False, 'target')
     """
-    _check_settings(objective, target, restarts, callback, cache, on_error)
+    how = _How(objective, workers, timeout, callback, progress, on_error)
+    _check_settings(target, restarts, asynchronous, cache)
     checked_space(space)
-    budget = checked_count("budget", budget, 1)
-    seed = fresh_seed() if seed is None else checked_seed(seed)
-    cache = space.size is not None if cache is None else cache
+    budget, popsize = checked_count("budget", budget, 1), checked_popsize(popsize)
+    chosen = None if method is None else checked_method(method)
+    seed = None if seed is None else checked_seed(seed)
+    points = _checked_points(space, x0)
     encoding = Encoding(space)
-    first = default_popsize(encoding.dimension) if popsize is None else popsize
-    allowed = math.inf if restarts is True else int(restarts)
-    known: dict[tuple[Value, ...], Outcome] | None = {} if cache else None
-    with progress_display(budget) if progress else nullcontext(None) as display:
-        search = _Search(objective, budget, target, callback, display, on_error == "raise", known)
+    with ExitStack() as stack:
+        file = _opened(stack, run_file, points)
+        if file.record is not None:
+            kept = file.record.settings
+            given = {
+                "space": space.to_dict(),
+                "method": chosen and describe_method(chosen),
+                "seed": seed,
+                "popsize": popsize,
+                "asynchronous": asynchronous,
+            }
+            refuse_differences(file.path, kept, given)
+            seed, popsize = kept["seed"], kept["popsize"]
+            chosen = Settings.from_dict(kept).method if chosen is None else chosen
+        settings = Settings(
+            space=space,
+            method=checked_method(DEFAULT_METHOD) if chosen is None else chosen,
+            seed=fresh_seed() if seed is None else seed,
+            popsize=default_popsize(encoding.dimension) if popsize is None else popsize,
+            budget=budget,
+            target=None if target is None else float(target),
+            restarts=restarts if isinstance(restarts, bool) else int(restarts),
+            cache=space.size is not None if cache is None else cache,
+            asynchronous=asynchronous,
+            stopping=checked_stopping(stopping),
+        )
+        return _search(settings, how, file, stack, points, _points_of(history))
 
-        def optimizer_of(run: int) -> Optimizer:
-            return Optimizer(
-                space,
-                method=method,
-                seed=seed,
-                popsize=ipop_popsize(first, run),
-                mean=start_mean(encoding, seed, run),
-                stopping=stopping,
-                run=run,
+
+def resume(
+    run_file: str | PathLike[str],
+    objective: Objective,
+    *,
+    budget: int | None = None,
+    target: float | None = None,
+    workers: Workers = 1,
+    timeout: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    on_error: Literal["fail", "raise"] = "fail",
+) -> Result:
+    """Go on with the search of a run file, with the settings it was begun with.
+
+    Parameters
+    ----------
+    run_file, objective
+        The file that `minimize` kept, and the same objective.
+    budget, target
+        Of the whole search; None leaves them as they were.
+    workers, timeout, callback, progress, on_error
+        As for `minimize`.
+    """
+    how = _How(objective, workers, timeout, callback, progress, on_error)
+    if target is not None:
+        _check_settings(target, True, False, None)
+    with ExitStack() as stack:
+        file = _opened(stack, run_file, (), must_exist=True)
+        assert file.record is not None
+        settings = Settings.from_dict(file.record.settings)
+        if budget is not None:
+            settings = replace(settings, budget=checked_count("budget", budget, 1))
+        if target is not None:
+            settings = replace(settings, target=float(target))
+        return _search(settings, how, file, stack, (), ())
+
+
+@dataclass(frozen=True)
+class _How:
+    """How a search is carried out, which may change when it goes on."""
+
+    objective: Objective
+    workers: Workers
+    timeout: float | None
+    callback: Callback | None
+    progress: bool
+    on_error: str
+
+    def __post_init__(self) -> None:
+        if not callable(self.objective):
+            raise ValueError(f"objective: expected a function of a dict, but got {self.objective!r}; pass a callable")
+        checked_workers(self.workers)
+        timeout = self.timeout
+        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0):
+            raise ValueError(f"timeout: expected a number of seconds above 0, but got {timeout!r}; leave it out")
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(
+                f"callback: expected a function of a Progress or None, but got {self.callback!r}; pass a callable"
             )
-
-        try:
-            stop = _search(search, optimizer_of, allowed, space.size if cache else None)
-        except KeyboardInterrupt:
-            stop = INTERRUPTED
-    return search.result(stop, seed)
+        if self.on_error not in ("fail", "raise"):
+            raise ValueError(f'on_error: expected "fail" or "raise", but got {self.on_error!r}; choose one of them')
 
 
 def _search(
-    search: _Search, optimizer_of: Callable[[int], Optimizer], restarts: float, points: int | None
-) -> StopReason:
-    """Run after run until there is a reason to stop; `points` is the size of a space whose points are remembered."""
-    run = 0
-    while True:
-        optimizer, before = optimizer_of(run), search.evaluations
-        reason = search.run(optimizer)
-        logger.info("run %d ended after %d evaluations: %s", run, search.evaluations - before, reason)
-        if reason is not optimizer.stop or reason is FAILING or run >= restarts:
-            return reason
-        if points is not None and search.evaluations in (before, points):
-            return EXHAUSTED
-        run += 1
+    settings: Settings,
+    how: _How,
+    file: RunFile | NoFile,
+    stack: ExitStack,
+    x0: Sequence[Params],
+    history: History,
+) -> Result:
+    """Open what is needed, search, and close it again whatever happens."""
+    interrupts = Interrupts()
+    stack.enter_context(interrupts.handled())
+    evaluator = open_evaluator(how.objective, how.workers, how.timeout)
+    stack.callback(evaluator.close)
+    display = stack.enter_context(progress_display(settings.budget)) if how.progress else None
+    account = Account(settings.budget, settings.target, settings.cache)
+    kind = AsynchronousSearch if settings.asynchronous else SynchronousSearch
+    search = kind(
+        evaluator,
+        account,
+        file,
+        interrupts,
+        callback=how.callback,
+        display=display,
+        raise_errors=how.on_error == "raise",
+    )
+    optimizer = _first_optimizer(settings, file, x0, history)
+    if file.record is not None:
+        take_up(account, optimizer, file.record)
+        search.go_on_from(file.record, optimizer)
+    allowed = math.inf if settings.restarts is True else int(settings.restarts)
+    points = settings.space.size if settings.cache else None
+    try:
+        stop = search.run_all(optimizer, settings.optimizer, allowed, points)
+    except KeyboardInterrupt:
+        stop = INTERRUPTED
+        if file.path is not None:
+            logger.warning(
+                "interrupted after %d evaluations, all of which are in %s; make the same call again to go on, or "
+                "mixcma.resume(%r, objective)",
+                account.evaluations, file.path, str(file.path),
+            )  # fmt: skip
+    file.set("stop", stop.name)
+    return _result(settings, account, stop, file.path)
 
 
-def _check_settings(
-    objective: object, target: object, restarts: object, callback: object, cache: object, on_error: object
-) -> None:
-    if not callable(objective):
-        raise ValueError(f"objective: expected a function of a dict, but got {objective!r}; pass a callable")
+def _first_optimizer(settings: Settings, file: RunFile | NoFile, x0: Sequence[Params], history: History) -> Optimizer:
+    """The optimizer to begin with, or to be restored from the file; a new file is made with it."""
+    if isinstance(file, RunFile):
+        if file.record is not None:
+            for name in ("budget", "target", "restarts", "cache", "stopping"):
+                file.set(name, settings.to_dict()[name])
+            return settings.optimizer(file.record.snapshot_run)
+        optimizer = settings.optimizer(0, history)
+        about = {"versions": versions(), "created": time.time(), "stop": None}
+        file.create({**settings.to_dict(), **about}, optimizer, x0)
+        return optimizer
+    return settings.optimizer(0, history)
+
+
+def _opened(
+    stack: ExitStack, run_file: str | PathLike[str] | None, x0: Sequence[Params], must_exist: bool = False
+) -> RunFile | NoFile:
+    if run_file is None:
+        return NoFile(x0)
+    if not isinstance(run_file, str | PathLike):
+        raise ValueError(f'run_file: expected a path, but got {run_file!r}; write run_file="run.db"')
+    file = RunFile(Path(run_file), must_exist)
+    stack.callback(file.close)
+    return file
+
+
+def _result(settings: Settings, account: Account, stop: StopReason, path: Path | None) -> Result:
+    best = account.best
+    return Result(
+        params=None if best is None else dict(best.params),
+        value=math.inf if best is None else best.value,
+        violation=math.inf if best is None else best.violation,
+        evaluations=account.evaluations,
+        failures=account.failures,
+        stop=stop,
+        runs=tuple(account.runs),
+        seed=settings.seed,
+        first_error=account.first_error,
+        run_file=path,
+    )
+
+
+def _checked_points(space: Space, x0: object) -> list[Params]:
+    if x0 is None:
+        return []
+    points = [x0] if isinstance(x0, Mapping) else x0
+    if not isinstance(points, Sequence) or isinstance(points, str):
+        raise ValueError(f"x0: expected a dict of parameters or a list of them, but got {x0!r:.80}; pass a dict")
+    checked = []
+    for number, point in enumerate(points):
+        try:
+            checked.append(space.check_params(point))
+        except ValueError as error:
+            raise ValueError(f"x0, point {number}: {error}") from error
+    return checked
+
+
+def _points_of(history: History | str | PathLike[str] | None) -> History:
+    """The points of a history; those of a run file are all that were evaluated in it."""
+    if history is None:
+        return ()
+    if isinstance(history, str | PathLike):
+        return [(row.params, row.outcome) for row in read(Path(history)).rows if row.evaluated]
+    return history
+
+
+def _check_settings(target: object, restarts: object, asynchronous: object, cache: object) -> None:
     if target is not None and (isinstance(target, bool) or not isinstance(target, Real) or math.isnan(target)):
         raise ValueError(f"target: expected a number or None, but got {target!r}; leave it out")
     if not isinstance(restarts, Integral) or restarts < 0:
         raise ValueError(f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True")
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback: expected a function of a Progress or None, but got {callback!r}; pass a callable")
+    if not isinstance(asynchronous, bool):
+        raise ValueError(f"asynchronous: expected True or False, but got {asynchronous!r}; leave it out")
     if cache is not None and not isinstance(cache, bool):
         raise ValueError(f"cache: expected True, False or None, but got {cache!r}; leave it out")
-    if on_error not in ("fail", "raise"):
-        raise ValueError(f'on_error: expected "fail" or "raise", but got {on_error!r}; choose one of them')

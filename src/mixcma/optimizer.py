@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
 from mixcma.core.sampling import Sample
-from mixcma.core.state import SMALLEST_EIGENVALUE, decompose, initial_state
+from mixcma.core.state import SMALLEST_EIGENVALUE, State, decompose
 from mixcma.core.stopping import (
     CONDITION,
     FAILING,
     FLAT,
     LARGEST_SCALE,
     NUMERICAL,
+    REASONS,
     VARIANCE,
     Stopping,
     StopReason,
@@ -30,6 +31,7 @@ from mixcma.encoding import Encoding
 from mixcma.noise import NoiseSource, fresh_seed
 from mixcma.outcome import Outcome, Told, read_outcomes
 from mixcma.space import Params, Space
+from mixcma.warm_start import History, warm_start
 
 SMALLEST_POPSIZE = 4
 T = TypeVar("T")
@@ -77,6 +79,13 @@ class Candidate:
         return f"Candidate({self.params!r}, generation={self.generation}, index={self.index})"
 
 
+class Snapshot(NamedTuple):
+    """A run between two generations: plain numbers and texts, and arrays."""
+
+    numbers: dict[str, Any]
+    arrays: dict[str, NDArray[np.float64]]
+
+
 @dataclass(frozen=True)
 class Best:
     """The best evaluation so far: feasible before infeasible, then less violation, then less value."""
@@ -107,8 +116,13 @@ class Optimizer:
         Candidates a generation; default 4 + floor(3 ln N).
     mean
         Initial means by name, instead of those of the variables.
+    history
+        Points with values from earlier runs or other tools, ``[(params, value), ...]``: where the run
+        starts, with which step size and covariance.
     stopping
         When to give up.
+    target
+        The value you are after; close to it, the run is not given up for small improvements.
     run
         Number of this run among the restarts of a search; runs of the same seed are independent.
 
@@ -131,7 +145,9 @@ class Optimizer:
         seed: int | None = None,
         popsize: int | None = None,
         mean: Mapping[str, float] | NDArray[np.float64] | None = None,
+        history: History = (),
         stopping: Stopping = Stopping(),
+        target: float | None = None,
         run: int = 0,
     ) -> None:
         self.space = checked_space(space)
@@ -141,17 +157,19 @@ class Optimizer:
         self.stopping = checked_stopping(stopping)
         self.encoding = Encoding(space)
         self.setting = Setting(strategy(self.encoding.dimension, checked_popsize(popsize)), self.encoding.coordinates)
-        self.state = initial_state(self._initial_mean(mean))
+        self.state = warm_start(self.encoding, history)
+        if mean is not None:
+            self.state = self.state._replace(m=self._latent_mean(mean))
         self.evaluations = 0
         self.failures = 0
         self.best: Best | None = None
         self.stop: StopReason | None = None
-        self._noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms)
+        self.noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms)
         self._asked: list[Candidate] | None = None
+        self._target = target
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
         self._failed_generations = 0
-        self._smallest_eigenvalue = 1.0
-        self._largest_eigenvalue = 1.0
+        self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
         window = flat_window(self.encoding.dimension, self.popsize)
         self._values, self._violations = Window(window), Window(window)
 
@@ -175,7 +193,7 @@ class Optimizer:
                 f"ask: generation {self._draws} was asked for already and has not been told; "
                 "call tell(candidates, values) with all of its candidates first"
             )
-        sample = self.method.sample(self.setting, self.state, self._noise(self._draws))
+        sample = self.method.sample(self.setting, self.state, self.noise(self._draws))
         draw = Draw(self.run, self._draws, sample)
         params = self.encoding.decode(sample.v)
         self._asked = [Candidate(p, i, draw) for i, p in enumerate(params)]
@@ -190,13 +208,51 @@ class Optimizer:
         asked, self._asked = self._asked, None
         assert asked is not None
         self._record(asked, told)
+        self.advance(asked[0]._draw.sample, told)
+
+    def advance(self, sample: Sample, told: Told) -> None:
+        """Close a generation: learn from its samples, unless all of them failed."""
         self._draws += 1
-        if told.failures == len(asked):
+        if told.failures == len(told.values):
             self._failed_generations += 1
         else:
             self._failed_generations = 0
-            self._update(asked[0]._draw.sample, told)
+            self._update(sample, told)
         self.stop = self._stop_reason()
+
+    def move_to(self, params: Params) -> None:
+        """Start from `params`: the mean becomes that point."""
+        self.state = self.state._replace(m=self.encoding.encode(params))
+
+    def snapshot(self) -> Snapshot:
+        """All that this run is between two generations."""
+        best = self.best
+        numbers = {
+            "generation": self.state.generation,
+            "draws": self._draws,
+            "evaluations": self.evaluations,
+            "failures": self.failures,
+            "failed_generations": self._failed_generations,
+            "values": self._values.snapshot(),
+            "violations": self._violations.snapshot(),
+            "stop": self.stop and self.stop.name,
+            "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
+        }
+        return Snapshot(numbers, {name: np.asarray(getattr(self.state, name)) for name in State._fields[:-1]})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot of a run with the same settings, as if nothing had been in between."""
+        numbers, best = snapshot.numbers, snapshot.numbers["best"]
+        self.state = State(**snapshot.arrays, generation=numbers["generation"])
+        self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
+        self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
+        self._failed_generations = numbers["failed_generations"]
+        self._values.restore(numbers["values"])
+        self._violations.restore(numbers["violations"])
+        self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
+        self.stop = numbers["stop"] and REASONS[numbers["stop"]]
+        if self.stop is FAILING:  # whoever goes on has changed something: it gets as many generations again
+            self.stop, self._failed_generations = None, 0
 
     def _in_order(self, candidates: list[Candidate], outcomes: list[T]) -> list[T]:
         """The outcomes in the order of `ask`, after checking that they are all there, once."""
@@ -263,13 +319,11 @@ class Optimizer:
         if largest > limits.max_condition * smallest:
             return CONDITION
         flat = limits.flat_tolerance
-        if flat is not None and self._values.is_flat(flat) and self._violations.is_flat(flat):
+        if flat is not None and self._values.is_flat(flat, self._target) and self._violations.is_flat(flat):
             return FLAT
         return None
 
-    def _initial_mean(self, mean: Mapping[str, float] | NDArray[np.float64] | None) -> NDArray[np.float64]:
-        if mean is None:
-            return self.encoding.initial_mean
+    def _latent_mean(self, mean: Mapping[str, float] | NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(mean, Mapping):
             return self.encoding.encode_mean(mean)
         latent = np.array(mean)

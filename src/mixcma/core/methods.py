@@ -22,7 +22,7 @@ from mixcma.core.integer_mutation import (
 from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, namespace, squared_norm
 from mixcma.core.ranking import penalised_ranks, weights_by_rank
-from mixcma.core.sampling import Noise, Sample, gaussian
+from mixcma.core.sampling import Noise, Sample, expressed, gaussian
 from mixcma.core.state import State, deviations
 from mixcma.core.strategy import Strategy
 
@@ -52,6 +52,10 @@ class Cma:
         """x = m + sigma y."""
         y, step, norm_sq = gaussian(state, noise.normal)
         return Sample(y, step, state.m[..., None, :] + step, norm_sq)
+
+    def express(self, setting: Setting, state: State, v: Array) -> Sample:
+        """Latent points (..., L, N) from elsewhere, as if this state had drawn them: v = m + sigma y."""
+        return expressed(setting.strategy, state, v, v - state.m[..., None, :])
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """The mean, the paths, the covariance and the step size of the next generation."""
@@ -93,6 +97,10 @@ class Margin(Cma):
         """v = m + sigma A y is evaluated; x = m + sigma y is learnt from."""
         y, step, norm_sq = gaussian(state, noise.normal)
         return Sample(y, step, state.m[..., None, :] + state.A[..., None, :] * step, norm_sq)
+
+    def express(self, setting: Setting, state: State, v: Array) -> Sample:
+        """v = m + sigma A y."""
+        return expressed(setting.strategy, state, v, (v - state.m[..., None, :]) / state.A[..., None, :])
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """The update of CMA-ES, then the corrections with the new m, sigma, C and the old A."""
@@ -173,6 +181,10 @@ class IntegerMutation(Cma):
             whitened = (step / state.sigma[..., None]) @ state.inverse_root
             norm_sq = squared_norm(whitened)[..., 0]
         return Sample(y, step, v, norm_sq, self._penalty(setting, v))
+
+    def express(self, setting: Setting, state: State, v: Array) -> Sample:
+        """Where an integer was mutated is not known any more: all of the step counts as drawn."""
+        return super().express(setting, state, v)._replace(penalty=self._penalty(setting, v))
 
     def _penalty(self, setting: Setting, v: Array) -> Array | None:
         if not self.box:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mixcma.core.namespace import Array, squared_norm
+from mixcma.core.namespace import Array, namespace, squared_norm
 from mixcma.core.state import State
+from mixcma.core.strategy import Strategy
 
 
 class Noise(NamedTuple):
@@ -31,3 +32,16 @@ def gaussian(state: State, normal: Array) -> tuple[Array, Array, Array]:
     """y_i = C^(1/2) xi_i,  x_i - m = sigma y_i,  and ||C^(-1/2) y_i||^2 = ||xi_i||^2."""
     y = normal @ state.root
     return y, state.sigma[..., None] * y, squared_norm(normal)[..., 0]
+
+
+def expressed(strategy: Strategy, state: State, v: Array, step: Array) -> Sample:
+    """Points that another state drew, with `step` = x - m, as samples of this one.
+
+    y = (x - m) / sigma is shortened to a Mahalanobis length of at most sqrt(N) + 2 N / (N + 2), so that
+    one point from far away cannot upset the paths (Hansen, Injecting external solutions into CMA-ES, 2011).
+    """
+    xp, n = namespace(v), strategy.dimension
+    y = step / state.sigma[..., None]
+    length = xp.sqrt(squared_norm(y @ state.inverse_root))
+    kept = xp.minimum(1.0, (n**0.5 + 2 * n / (n + 2)) / xp.maximum(length, 1e-300))
+    return Sample(kept * y, kept * step, v, ((kept * length) ** 2)[..., 0])

@@ -48,6 +48,14 @@ def initial_state(m: Array) -> State:
     )
 
 
+def started_from(m: Array, covariance: Array) -> State:
+    """The start of a run whose first samples are N(m, covariance); sigma^2 is its scale, det C = 1."""
+    xp = namespace(m)
+    n = m.shape[-1]
+    sigma = xp.exp(xp.linalg.slogdet(covariance)[1] / (2 * n))[..., None]
+    return decompose(initial_state(m)._replace(sigma=sigma, C=covariance / (sigma**2)[..., None]))
+
+
 def map_arrays(function: Callable[..., Array], state: State, *others: State) -> State:
     """Apply `function` to each array of the states; the generation is that of the first."""
     arrays = [function(*fields) for fields in zip(*(each[:-1] for each in (state, *others)))]

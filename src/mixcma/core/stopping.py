@@ -25,7 +25,11 @@ class StopReason:
 TARGET = StopReason("target", "The target was reached.", "Lower the target to go further.")
 BUDGET = StopReason("budget", "The budget of evaluations is spent.", "Raise the budget if the value was still falling.")
 CALLBACK = StopReason("callback", "The callback asked to stop.", "Run on by returning a false value.")
-INTERRUPTED = StopReason("interrupted", "The run was interrupted.", "The result so far is kept; start again to go on.")
+INTERRUPTED = StopReason(
+    "interrupted",
+    "The run was interrupted.",
+    "The result so far is kept; with a run_file, the same call goes on from here.",
+)
 VARIANCE = StopReason(
     "variance",
     "The search has contracted to the precision of floats.",
@@ -57,6 +61,9 @@ FAILING = StopReason(
     "Look at the first error, and call the objective by hand with the candidate's parameters.",
 )
 
+_ALL = (TARGET, BUDGET, CALLBACK, INTERRUPTED, VARIANCE, CONDITION, NUMERICAL, FLAT, EXHAUSTED, FAILING)
+REASONS: dict[str, StopReason] = {reason.name: reason for reason in _ALL}
+
 
 @dataclass(frozen=True)
 class Stopping:
@@ -83,6 +90,8 @@ class Stopping:
 
 # Beyond this, or below its inverse, products of the state's numbers would soon leave the range of floats.
 LARGEST_SCALE = 1e100
+# On the way to a target, values are flat that differ by less than this part of their distance from it.
+NEAR_TARGET = 1e-3
 
 PAPER_STOPPING = Stopping(flat_tolerance=None)
 
@@ -114,8 +123,20 @@ class Window:
         if math.isfinite(value):
             self._least, self._most = min(self._least, value), max(self._most, value)
 
-    def is_flat(self, tolerance: float) -> bool:
-        """Whether the last values are equal, up to rounding and to that part of the span."""
+    def snapshot(self) -> list[float]:
+        """All it holds, as numbers."""
+        return [self._least, self._most, *self._recent]
+
+    def restore(self, numbers: list[float]) -> None:
+        self._least, self._most, *recent = numbers
+        self._recent.clear()
+        self._recent.extend(recent)
+
+    def is_flat(self, tolerance: float, target: float | None = None) -> bool:
+        """Whether the last values are equal, up to rounding and to that part of the span.
+
+        Close to a target, what still separates them from it counts as a difference.
+        """
         recent = self._recent
         if len(recent) < self._length:
             return False
@@ -124,5 +145,8 @@ class Window:
             return True
         if not (math.isfinite(first) and math.isfinite(last)):
             return False
-        allowed = max(tolerance * (self._most - self._least), 4 * math.ulp(first))
+        allowed = tolerance * (self._most - self._least)
+        if target is not None:
+            allowed = min(allowed, NEAR_TARGET * abs(last - target))
+        allowed = max(allowed, 4 * math.ulp(first))
         return abs(first - last) <= allowed and max(recent) - min(recent) <= allowed

@@ -1,0 +1,156 @@
+"""Evaluators: points go in under a ticket, reports come out as they finish."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from typing import NamedTuple, Protocol
+
+from mixcma.evaluation.objective import Objective, Report, UnsendableObjective, evaluate
+from mixcma.evaluation.workers import Engine, Workers
+from mixcma.outcome import failure
+from mixcma.space import Params
+
+# A candidate whose worker died is sent again this often before it counts as failed.
+MOST_RETRIES = 2
+
+
+class Finished(NamedTuple):
+    """A ticket and what came of it."""
+
+    ticket: int
+    report: Report
+
+
+class Evaluator(Protocol):
+    """What the search asks of whoever evaluates."""
+
+    capacity: int | None  # evaluations at once, where known
+
+    def submit(self, ticket: int, params: Params) -> None: ...
+
+    def next(self) -> Finished:
+        """Wait for the next one that is finished."""
+
+    def close(self) -> None:
+        """Give up what is under way."""
+
+
+def open_evaluator(objective: Objective, workers: Workers, timeout: float | None) -> Evaluator:
+    if workers == 1 and timeout is None:
+        return InProcess(objective)
+    return OnExecutor(Engine(workers, objective, timeout))
+
+
+class InProcess:
+    """One after the other, in the order of submission, when the result is asked for."""
+
+    capacity: int | None = 1
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self._waiting: deque[tuple[int, Params]] = deque()
+
+    def submit(self, ticket: int, params: Params) -> None:
+        self._waiting.append((ticket, params))
+
+    def next(self) -> Finished:
+        ticket, params = self._waiting.popleft()
+        return Finished(ticket, evaluate(self._objective, params))
+
+    def close(self) -> None:
+        self._waiting.clear()
+
+
+class OnExecutor:
+    """Submit and wait; evaluations whose worker died are sent again.
+
+    What the objective does wrong comes back as a report. So whatever a future raises is the workers'
+    fault. A broken pool does not say who broke it: all that were in it are suspects, and are sent to the
+    new pool one at a time.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.capacity = engine.capacity
+        self._waiting: deque[int] = deque()
+        self._suspects: deque[int] = deque()
+        self._flying: dict[Future[Report], int] = {}
+        self._finished: deque[Finished] = deque()
+        self._params: dict[int, Params] = {}
+        self._deaths: dict[int, int] = {}
+        try:
+            engine.check()
+        except UnsendableObjective:
+            engine.close()
+            raise
+        except BrokenExecutor:
+            engine.make_again()
+
+    def submit(self, ticket: int, params: Params) -> None:
+        self._params[ticket] = params
+        self._waiting.append(ticket)
+        self._send()
+
+    def next(self) -> Finished:
+        while not self._finished:
+            self._send()
+            done, _ = wait(self._flying, return_when=FIRST_COMPLETED)
+            self._settle(done)
+        finished = self._finished.popleft()
+        del self._params[finished.ticket]
+        self._deaths.pop(finished.ticket, None)
+        return finished
+
+    def close(self) -> None:
+        for future in self._flying:
+            future.cancel()
+        self._engine.close()
+
+    def _send(self) -> None:
+        if self._suspects:
+            if not self._flying:
+                self._fly(self._suspects.popleft())
+            return
+        while self._waiting:
+            self._fly(self._waiting.popleft())
+
+    def _fly(self, ticket: int) -> None:
+        try:
+            future = self._engine.submit(self._params[ticket])
+        except BrokenExecutor:  # it broke between two candidates
+            self._engine.make_again()
+            future = self._engine.submit(self._params[ticket])
+        self._flying[future] = ticket
+
+    def _settle(self, done: set[Future[Report]]) -> None:
+        broken = any(isinstance(_error(future), BrokenExecutor) for future in done)
+        if broken:  # then all of its futures end at once
+            done, _ = wait(self._flying)
+        for future in sorted(done, key=self._flying.__getitem__):
+            ticket, error = self._flying.pop(future), _error(future)
+            if error is None:
+                self._finished.append(Finished(ticket, future.result()))
+            else:
+                self._died(ticket, error)
+        if broken:
+            self._engine.make_again()
+
+    def _died(self, ticket: int, error: BaseException) -> None:
+        if isinstance(error, UnsendableObjective):
+            raise error
+        self._deaths[ticket] = self._deaths.get(ticket, 0) + 1
+        if self._deaths[ticket] > MOST_RETRIES:
+            text = f"its worker died {self._deaths[ticket]} times, the last time with {type(error).__name__}: {error}"
+            self._finished.append(Finished(ticket, Report(failure(text), 0.0, 0.0)))
+        elif isinstance(error, BrokenExecutor):
+            self._suspects.append(ticket)
+        else:
+            self._waiting.append(ticket)
+
+
+def _error(future: Future[Report]) -> BaseException | None:
+    try:
+        return future.exception()
+    except CancelledError as error:
+        return error

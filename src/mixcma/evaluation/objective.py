@@ -1,0 +1,131 @@
+"""One call of the objective, here or in a worker, and what it reports."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import cloudpickle
+
+from mixcma.outcome import Outcome, failure, interpret
+from mixcma.space import Params
+
+Objective = Callable[[Params], float | Outcome]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one call of the objective gave, how long it took, and the exception behind a failure."""
+
+    outcome: Outcome
+    started: float  # seconds since the epoch
+    seconds: float
+    exception: BaseException | None = None
+    timed_out: bool = False
+
+
+def evaluate(objective: Objective, params: Params) -> Report:
+    """Call the objective with its own copy of `params`; an exception is a failed evaluation."""
+    started, clock = time.time(), time.perf_counter()
+    try:
+        returned = objective(dict(params))
+    except (Exception, SystemExit) as error:
+        return Report(raised(error), started, time.perf_counter() - clock, error)
+    return Report(outcome_of(returned), started, time.perf_counter() - clock)
+
+
+def outcome_of(returned: object) -> Outcome:
+    """What the objective returned, as an outcome; -inf, which nothing could beat, is a failure too."""
+    try:
+        return interpret(returned)
+    except ValueError as error:
+        return failure(str(error))
+
+
+def raised(error: BaseException) -> Outcome:
+    return failure(f"{type(error).__name__}: {error}")
+
+
+class UnsendableObjective(ValueError):
+    """The objective cannot be sent to other processes, or not be loaded there."""
+
+
+class Portable:
+    """An objective that travels: it pickles by value (lambdas, closures, notebooks) where an executor pickles.
+
+    In threads nothing is pickled, and the very object is called.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self._payload: bytes | None = None
+
+    def pickled(self) -> bytes:
+        """The objective as bytes, or an `UnsendableObjective`."""
+        if self._payload is not None:
+            return self._payload
+        try:
+            payload: bytes = cloudpickle.dumps(self.objective)
+        except Exception as error:
+            raise UnsendableObjective(
+                "objective: expected a function that can be sent to worker processes, but pickling it failed "
+                f"({type(error).__name__}: {error}); create locks, open files and connections inside the function, "
+                "or run it in threads: workers=ThreadPoolExecutor(...)"
+            ) from error
+        self._payload = payload
+        return payload
+
+    def load(self) -> None:
+        """Nothing to do: it is here."""
+
+    def __call__(self, params: Params) -> Report:
+        return evaluate(self.objective, params)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
+        return Arrived, (self.pickled(),)
+
+
+class Arrived:
+    """A `Portable` in a worker process: unpickled at its first call, and once a process."""
+
+    def __init__(self, payload: bytes) -> None:
+        self.payload = payload
+
+    def load(self) -> None:
+        _loaded(self.payload)
+
+    def __call__(self, params: Params) -> Report:
+        report = evaluate(_loaded(self.payload), params)
+        return replace(report, exception=sendable(report.exception))
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(payload: bytes) -> Objective:
+    try:
+        objective: Objective = cloudpickle.loads(payload)
+    except Exception as error:
+        raise UnsendableObjective(unloadable(error)) from error
+    return objective
+
+
+def unloadable(error: object) -> str:
+    return (
+        f"objective: it cannot be loaded in a worker process ({type(error).__name__}: {error}); "
+        "make its module importable there, or define it in the script or notebook itself"
+    )
+
+
+def sendable(exception: BaseException | None) -> BaseException | None:
+    """The exception with its traceback as a note, or None where pickling would lose or break it."""
+    if exception is None:
+        return None
+    exception.add_note("".join(traceback.format_exception(exception)))
+    try:
+        pickle.loads(pickle.dumps(exception))
+    except Exception:
+        return None
+    return exception

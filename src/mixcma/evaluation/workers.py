@@ -1,0 +1,130 @@
+"""What `workers=` may be, and how each is opened, counted, made again and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+from mixcma.evaluation.objective import Objective, Portable, Report
+from mixcma.evaluation.sandbox import Sandboxes
+from mixcma.space import Params
+
+Workers = int | str | Executor
+DASK = "dask:"
+# Executors whose tasks are pickled, by the package they come from.
+PICKLING = ("loky", "distributed", "mpi4py")
+
+
+def checked_workers(workers: object) -> Workers:
+    if isinstance(workers, Executor):
+        return workers
+    if isinstance(workers, str) and workers.startswith(DASK) and len(workers) > len(DASK):
+        return workers
+    if isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1:
+        return workers
+    raise ValueError(
+        'workers: expected a number of processes, a concurrent.futures.Executor or "dask:tcp://host:8786", '
+        f"but got {workers!r}; pass workers=1"
+    )
+
+
+class Engine:
+    """An executor with the objective as the task it is given; the executor schedules, this only opens and closes."""
+
+    def __init__(self, workers: Workers, objective: Objective, timeout: float | None) -> None:
+        self._own: Callable[[], object] | None = None  # closes what was opened here
+        if isinstance(workers, int):
+            # a thread holds a process each: one that dies or hangs is replaced, and the others notice nothing
+            self.executor: Executor = ThreadPoolExecutor(workers, thread_name_prefix="mixcma")
+            self._own = self._shut_down
+        elif isinstance(workers, str):
+            self.executor, self._own = _dask_executor(workers.removeprefix(DASK))
+        else:
+            self.executor = workers
+        sandboxed = timeout is not None or isinstance(workers, int)
+        self.task = Sandboxes(objective, timeout) if sandboxed else Portable(objective)
+        if isinstance(self.task, Portable) and _pickles(self.executor):
+            self.task.pickled()  # what cannot be sent fails here, before the start
+        self.capacity = _capacity(self.executor)
+
+    def submit(self, params: Params) -> Future[Report]:
+        return self.executor.submit(self.task, params)
+
+    def check(self) -> None:
+        """Load the objective in one worker, so that one that cannot be loaded is found before the start."""
+        self.executor.submit(_load, self.task).result()
+
+    def make_again(self) -> None:
+        """Replace a broken pool by a new one of the same make."""
+        self.executor = _another(self.executor)
+        self._own = self._shut_down
+
+    def close(self) -> None:
+        if isinstance(self.task, Sandboxes):
+            self.task.close()
+        if self._own is not None:
+            self._own()
+
+    def _shut_down(self) -> None:
+        self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _load(task: Any) -> None:
+    task.load()
+
+
+def _pickles(executor: Executor) -> bool:
+    return isinstance(executor, ProcessPoolExecutor) or type(executor).__module__.partition(".")[0] in PICKLING
+
+
+def _capacity(executor: Executor) -> int | None:
+    """How many evaluations can run at once, where it can be known."""
+    for name in ("_max_workers", "num_workers"):  # of the standard library and loky; of mpi4py
+        count = getattr(executor, name, None)
+        if isinstance(count, int):
+            return count
+    client = getattr(executor, "_client", None)  # of dask's ClientExecutor
+    return None if client is None else sum(client.ncores().values())
+
+
+def _another(broken: Executor) -> Executor:
+    """A pool like the broken one. Both kinds keep what they were made with in these attributes."""
+    if isinstance(broken, ProcessPoolExecutor):
+        made: Any = broken
+        return ProcessPoolExecutor(
+            made._max_workers, mp_context=made._mp_context, initializer=made._initializer, initargs=made._initargs
+        )
+    if type(broken).__module__.partition(".")[0] == "loky":
+        import loky
+
+        made = broken
+        another: Executor = loky.ProcessPoolExecutor(
+            made._max_workers,
+            timeout=made._timeout,
+            context=made._context,
+            initializer=made._initializer,
+            initargs=made._initargs,
+        )
+        return another
+    raise RuntimeError(
+        f"workers: the {type(broken).__name__} is broken and cannot be made again; start the run again with a new "
+        "one (with run_file=, it goes on where it was)"
+    )
+
+
+def _dask_executor(address: str) -> tuple[Executor, Callable[[], object]]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(
+            f'workers: expected dask to be installed for "{DASK}{address}", but it is not; pip install "mixcma[dask]"'
+        ) from None
+    try:
+        client = Client(address)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"workers: expected a dask scheduler at {address}, but connecting failed ({error}); start one with "
+            '"dask scheduler", or correct the address'
+        ) from error
+    return client.get_executor(), client.close

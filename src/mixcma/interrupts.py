@@ -1,0 +1,56 @@
+"""Ctrl-C and SIGTERM during a search: they end it between two steps, never inside one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt, but only where it is allowed to; elsewhere the signal waits.
+
+    Handlers that the program set itself are left alone, and so are threads other than the main one.
+    """
+
+    def __init__(self) -> None:
+        self._allowed = False
+        self._waiting = False
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """While this is open, the signals come here."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        ordinary = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        before: dict[int, Any] = {
+            number: handler for number, handler in ordinary.items() if signal.getsignal(number) is handler
+        }
+        for number in before:
+            signal.signal(number, self._received)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        """Inside, a signal interrupts at once: while the objective runs, or its result is waited for."""
+        self._allowed = True
+        try:
+            if self._waiting:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._allowed = False
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        self._waiting = True
+        if self._allowed:
+            self._allowed = False  # a second signal must not interrupt the tidying up
+            raise KeyboardInterrupt

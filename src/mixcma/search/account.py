@@ -1,0 +1,68 @@
+"""Account: what a search has spent and found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from mixcma.core.stopping import StopReason
+from mixcma.optimizer import Best
+from mixcma.outcome import Outcome
+from mixcma.result import Run
+from mixcma.space import Params, Value
+
+
+@dataclass
+class Account:
+    """Evaluations against the budget, the best against the target, and the points known so far."""
+
+    budget: int
+    target: float | None
+    cache: bool  # whether no point is evaluated twice
+    evaluations: int = 0
+    failures: int = 0
+    first_error: str | None = None
+    best: Best | None = None
+    runs: list[Run] = field(default_factory=list)
+    run_best: float = math.inf
+    _known: dict[tuple[Value, ...], Outcome] = field(default_factory=dict)
+    run_start: int = 0  # evaluations before the present run
+
+    @property
+    def spent(self) -> bool:
+        return self.evaluations >= self.budget
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target is."""
+        best = self.best
+        return self.target is not None and best is not None and best.feasible and best.value <= self.target
+
+    def recall(self, params: Params) -> Outcome | None:
+        return self._known.get(tuple(params.values())) if self.cache else None
+
+    def take(self, params: Params, outcome: Outcome) -> None:
+        """Count an evaluation."""
+        self.evaluations += 1
+        if self.cache:
+            self._known[tuple(params.values())] = outcome
+        if outcome.failed:
+            self.failures += 1
+            self.first_error = self.first_error or outcome.error
+            return
+        self.see(outcome)
+        key = (outcome.violation, outcome.value)
+        if self.best is None or key < (self.best.violation, self.best.value):
+            self.best = Best(params, outcome.value, outcome.violation, self.evaluations)
+
+    def see(self, outcome: Outcome) -> None:
+        """A result of the present run, evaluated or known."""
+        if outcome.feasible:
+            self.run_best = min(self.run_best, outcome.value)
+
+    def begin_run(self, evaluations_before: int) -> None:
+        self.run_start = evaluations_before
+        self.run_best = math.inf
+
+    def end_run(self, popsize: int, stop: StopReason) -> None:
+        self.runs.append(Run(popsize, self.evaluations - self.run_start, self.run_best, stop))

@@ -1,0 +1,112 @@
+"""Result by result: every worker is kept busy, and a generation closes when enough results are in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mixcma.core.stopping import BUDGET, CALLBACK, TARGET, StopReason
+from mixcma.optimizer import Optimizer
+from mixcma.outcome import Outcome
+from mixcma.search.base import Search
+from mixcma.store import Record, Row
+from mixcma.stream import Drawn, Stream
+
+
+class AsynchronousSearch(Search):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._flying: dict[int, Drawn] = {}  # by their number in the file
+        self._followers: dict[int, list[tuple[int, Drawn]]] = {}  # the same points, drawn while they fly
+        self._unused: list[Row] = []  # results in the file that the snapshot does not know yet
+        self._unfinished: list[Row] = []  # candidates in the file that were under way
+        self._slots = 0  # draws of the present run that the file has
+
+    def go_on_from(self, record: Record, optimizer: Optimizer) -> None:
+        """Results later than the snapshot are used in their order; what was under way is evaluated again."""
+        drawn = [row for row in record.rows if row.latent is not None]
+        later = [row for row in drawn if row.counted is not None and row.counted > record.snapshot.numbers["counted"]]
+        self._unused = sorted(later, key=lambda row: row.counted or 0)
+        self._unfinished = [row for row in drawn if not row.finished]
+        self._slots = 1 + max((row.slot for row in drawn if row.run == optimizer.run), default=-1)
+
+    def _run(self, optimizer: Optimizer) -> StopReason:
+        stream, self._slots = Stream(optimizer, self._slots), 0
+        reason = self._take_up(stream)
+        while reason is None and not optimizer.stop:
+            reason = self._fill(stream)
+            if reason is None and not optimizer.stop:
+                reason = BUDGET if not self._flying else self._receive_one(stream)
+        return reason or optimizer.stop or BUDGET
+
+    def _take_up(self, stream: Stream) -> StopReason | None:
+        """What was in the run file: results to be used, then candidates to be evaluated again."""
+        unused, self._unused = self._unused, []
+        for row in unused:
+            assert row.outcome is not None
+            reason = self._use(stream, _drawn(row), row.outcome, row.evaluated)
+            if reason is not None:
+                return reason
+        unfinished, self._unfinished = self._unfinished, []
+        for row in unfinished:
+            self._submit(row.id, _drawn(row))
+        return None
+
+    def _fill(self, stream: Stream) -> StopReason | None:
+        """Draw from the newest state until every worker is busy, or the budget is spoken for."""
+        optimizer, account = stream.optimizer, self.account
+        capacity = self.evaluator.capacity or optimizer.popsize
+        while len(self._flying) < capacity and not optimizer.stop:
+            if account.evaluations + len(self._flying) >= account.budget or self._following() >= optimizer.popsize:
+                return None
+            drawn = stream.draw()
+            id = self.file.drawn(drawn.run, drawn.generation, drawn.slot, drawn.params, drawn.latent)
+            known = account.recall(drawn.params)
+            if known is None:
+                self._submit(id, drawn)
+                continue
+            self.file.known(id, known, counts=True)
+            reason = self._use(stream, drawn, known, False)
+            if reason is not None:
+                return reason
+        return None
+
+    def _submit(self, id: int, drawn: Drawn) -> None:
+        if self.account.cache:
+            for other, flying in self._flying.items():
+                if flying.params == drawn.params:
+                    self._followers.setdefault(other, []).append((id, drawn))
+                    return
+        self._flying[id] = drawn
+        self.evaluator.submit(id, drawn.params)
+
+    def _following(self) -> int:
+        return sum(map(len, self._followers.values()))
+
+    def _receive_one(self, stream: Stream) -> StopReason | None:
+        id, report = self._next()
+        drawn = self._flying.pop(id)
+        self.file.finished(id, report, counts=True)
+        reason = self._use(stream, drawn, report.outcome, True)
+        for follower, same in self._followers.pop(id, []):
+            self.file.known(follower, report.outcome, counts=True)
+            reason = reason or self._use(stream, same, report.outcome, False)
+        return reason
+
+    def _use(self, stream: Stream, drawn: Drawn, outcome: Outcome, evaluated: bool) -> StopReason | None:
+        optimizer = stream.optimizer
+        if evaluated:
+            self._take(optimizer, drawn.params, outcome)
+        else:
+            self.account.see(outcome)
+        if self.account.reached:
+            return TARGET
+        if stream.take(drawn, outcome):
+            self.file.closed(optimizer)
+            if self._asks_to_stop(optimizer):
+                return CALLBACK
+        return None
+
+
+def _drawn(row: Row) -> Drawn:
+    assert row.latent is not None
+    return Drawn(row.params, row.latent, row.run, row.generation, row.slot)

@@ -1,0 +1,45 @@
+"""From a run file back to where its search stood."""
+
+from __future__ import annotations
+
+import math
+
+from mixcma.core.stopping import REASONS
+from mixcma.optimizer import Optimizer
+from mixcma.result import Run
+from mixcma.search.account import Account
+from mixcma.store import Record, Row
+
+
+def take_up(account: Account, optimizer: Optimizer, record: Record) -> None:
+    """The account and the optimizer as they were at the file's snapshot; what came later is still in the file."""
+    optimizer.restore(record.snapshot)
+    present = record.runs[optimizer.run]
+    later = record.runs[1:]
+    for run, following in zip(record.runs, later):
+        evaluations = following.evaluations_before - run.evaluations_before
+        account.runs.append(Run(run.popsize, evaluations, _best_value(record.rows, run.run), REASONS[run.stop or ""]))
+    known = [row for row in record.rows if _in_snapshot(row, record, optimizer)]
+    known.sort(key=lambda row: (row.counted or 0, row.id))
+    account.begin_run(present.evaluations_before)
+    for row in known:
+        assert row.outcome is not None
+        if row.evaluated:
+            account.take(row.params, row.outcome)
+    account.run_best = _best_value(known, present.run)
+
+
+def _in_snapshot(row: Row, record: Record, optimizer: Optimizer) -> bool:
+    """Whether the row is finished and the snapshot knows its outcome."""
+    if not row.finished:
+        return False
+    if row.counted is not None:
+        return bool(row.counted <= record.snapshot.numbers["counted"])
+    if row.run == 0 and row.generation < 0:  # x0 is gone through again before the first generation
+        return (optimizer.run, optimizer.generation) != (0, 0)
+    return (row.run, row.generation) < (optimizer.run, optimizer.generation)
+
+
+def _best_value(rows: list[Row], run: int) -> float:
+    values = [row.outcome.value for row in rows if row.run == run and row.outcome is not None and row.outcome.feasible]
+    return min(values, default=math.inf)

@@ -1,0 +1,124 @@
+"""Settings: what a search is, apart from its objective; as JSON in the run file, and compared when it goes on."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from mixcma.core.methods import METHODS, Cma, IntegerMutation, Margin
+from mixcma.core.stopping import Stopping
+from mixcma.encoding import Encoding
+from mixcma.optimizer import Optimizer
+from mixcma.restarts import ipop_popsize, start_mean
+from mixcma.space import Space
+from mixcma.warm_start import History
+
+KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    space: Space
+    method: Cma
+    seed: int
+    popsize: int  # of the first run
+    budget: int
+    target: float | None
+    restarts: bool | int
+    cache: bool
+    asynchronous: bool
+    stopping: Stopping
+
+    def optimizer(self, run: int, history: History = ()) -> Optimizer:
+        """The optimizer of a run: where it starts, and how large its population is."""
+        return Optimizer(
+            self.space,
+            method=self.method,
+            seed=self.seed,
+            popsize=ipop_popsize(self.popsize, run),
+            mean=None if run == 0 else start_mean(Encoding(self.space), self.seed, run),
+            history=history,
+            stopping=self.stopping,
+            target=self.target,
+            run=run,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "space": self.space.to_dict(),
+            "method": describe_method(self.method),
+            "stopping": asdict(self.stopping),
+        }
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Settings:
+        """The settings that `to_dict` described; other entries are ignored."""
+        return cls(
+            **{
+                **{field.name: kept[field.name] for field in fields(cls)},
+                "space": Space.from_dict(kept["space"]),
+                "method": method_from(kept["method"]),
+                "stopping": Stopping(**kept["stopping"]),
+            }
+        )
+
+
+def describe_method(method: Cma) -> dict[str, Any]:
+    return {"type": type(method).__name__, **asdict(method)}
+
+
+def method_from(description: Mapping[str, Any]) -> Cma:
+    """The method that `describe_method` described."""
+    options = dict(description)
+    kind = KINDS.get(options.pop("type"))
+    if kind is None:
+        raise ValueError(
+            f"method: the run was made with {description['type']}, which is not one of mixcma's own; go on with "
+            "minimize(..., method=..., run_file=...)"
+        )
+    return kind(**options)
+
+
+def versions() -> dict[str, str]:
+    return {"mixcma": metadata.version("mixcma"), "numpy": np.__version__, "python": platform.python_version()}
+
+
+def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse to go on with settings that would make it another run. None in `given` means: as it was."""
+    found = []
+    for name, value in given.items():
+        if value is None or value == kept[name]:
+            continue
+        if name == "space":
+            found += _space_differences(kept[name], value)
+        else:
+            found.append(f"{name} was {_shown(kept[name])} and is now {_shown(value)}")
+    if found:
+        raise ValueError(
+            f"run_file: {path} holds another run: {'; '.join(found)}; make the call as it was, or use another file"
+        )
+
+
+def _space_differences(kept: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    found = [f"{name} was in the space and is not now" for name in kept if name not in given]
+    found += [f"{name} was not in the space and is now" for name in given if name not in kept]
+    for name in kept:
+        if name in given and kept[name] != given[name]:
+            was, now = (Space.from_dict({name: side[name]})[name] for side in (kept, given))
+            found.append(f"{name} was {was} and is now {now}")
+    return found
+
+
+def _shown(value: object) -> str:
+    """A method by its name, where it has one."""
+    for name, method in METHODS.items():
+        if value == describe_method(method):
+            return repr(name)
+    return repr(value)

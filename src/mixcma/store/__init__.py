@@ -1,0 +1,7 @@
+"""The run file: one SQLite database a run."""
+
+from mixcma.store.reading import Record, Row, read
+from mixcma.store.run_file import Entry, NoFile, RunFile
+from mixcma.store.schema import DamagedRunFile
+
+__all__ = ["DamagedRunFile", "Entry", "NoFile", "Record", "Row", "RunFile", "read"]

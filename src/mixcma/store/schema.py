@@ -1,0 +1,109 @@
+"""The tables of a run file, the checksum every row carries, and arrays as raw bytes."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+APPLICATION_ID = 0x6D786D61  # "mxma", in the header of the file
+VERSION = 1
+
+# The columns of every table but the last, which is the checksum of the others.
+TABLES: dict[str, dict[str, str]] = {
+    # what the run is: space, method, seed, ...; one JSON text each
+    "setting": {"name": "TEXT PRIMARY KEY", "value": "TEXT"},
+    # one run and one more for every restart
+    "run": {
+        "run": "INTEGER PRIMARY KEY",
+        "popsize": "INTEGER",
+        "evaluations_before": "INTEGER",
+        "stop": "TEXT",  # why it ended; NULL while it goes on
+    },
+    # the distribution that each generation was drawn from: latent means and standard deviations
+    "generation": {
+        "id": "INTEGER PRIMARY KEY",
+        "run": "INTEGER",
+        "generation": "INTEGER",
+        "step_size": "REAL",
+        "axis_ratio": "REAL",
+        "mean": "BLOB",
+        "deviation": "BLOB",
+    },
+    # every candidate
+    "evaluation": {
+        "id": "INTEGER PRIMARY KEY",
+        "run": "INTEGER",
+        "generation": "INTEGER",
+        "slot": "INTEGER",
+        "params": "TEXT",  # JSON list, in the order of the space
+        "status": "TEXT",
+        "value": "REAL",
+        "constraints": "TEXT",  # JSON list
+        "error": "TEXT",
+        "started": "REAL",  # seconds since the epoch
+        "seconds": "REAL",
+        "counted": "INTEGER",  # in asynchronous runs, the order in which results were used
+        "latent": "BLOB",  # in asynchronous runs
+    },
+    # the newest state of the optimizer that was kept: one row
+    "snapshot": {
+        "id": "INTEGER PRIMARY KEY",
+        "run": "INTEGER",
+        "numbers": "TEXT",  # JSON
+        "layout": "TEXT",  # JSON: [[name, dtype, shape], ...]
+        "arrays": "BLOB",  # the arrays one after the other
+    },
+}
+
+PENDING, DONE, FAILED, TIMED_OUT, KNOWN = "pending", "done", "failed", "timed out", "known"
+STATUSES = (PENDING, DONE, FAILED, TIMED_OUT, KNOWN)
+
+
+class DamagedRunFile(ValueError):
+    """The file is not a run file, or not one that can be trusted."""
+
+
+def statements() -> list[str]:
+    """The SQL that makes an empty run file."""
+    made = [f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {VERSION}"]
+    for table, columns in TABLES.items():
+        described = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        made.append(f"CREATE TABLE {table} ({described}, checksum INTEGER NOT NULL)")
+    return made
+
+
+def insert(table: str) -> str:
+    """SQL that puts a row, with its checksum, in the place of one with the same key."""
+    places = ", ".join("?" * (len(TABLES[table]) + 1))
+    return f"INSERT OR REPLACE INTO {table} VALUES ({places})"
+
+
+def checksum(row: Sequence[object]) -> int:
+    """Of the values and their types, as Python writes them; any single flipped byte changes it."""
+    shown = [zlib.crc32(value) if isinstance(value, bytes) else value for value in row]
+    return zlib.crc32(repr(shown).encode())
+
+
+def sealed(row: tuple[object, ...]) -> tuple[object, ...]:
+    """The row with its checksum behind it."""
+    return (*row, checksum(row))
+
+
+def pack(arrays: Mapping[str, NDArray[np.float64]]) -> tuple[str, bytes]:
+    """Arrays -> a layout in JSON and raw bytes."""
+    layout = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
+    return json.dumps(layout), b"".join(array.tobytes() for array in arrays.values())
+
+
+def unpack(layout: str, data: bytes) -> dict[str, NDArray[Any]]:
+    arrays, start = {}, 0
+    for name, dtype, shape in json.loads(layout):
+        array = np.frombuffer(data, dtype=np.dtype(dtype), count=int(np.prod(shape)), offset=start)
+        arrays[name] = array.reshape(shape).copy()
+        start += array.nbytes
+    return arrays

@@ -1,0 +1,62 @@
+"""Stream: candidates drawn, evaluated and told one at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.optimizer import Optimizer
+from mixcma.outcome import Outcome, read_outcomes
+from mixcma.space import Params
+
+# A result enters an update if its candidate was drawn from the present state or from one this much older.
+OLDEST_RESULT = 1
+
+
+class Drawn(NamedTuple):
+    """One candidate: what to evaluate, the latent point (N,) behind it, and the state that drew it."""
+
+    params: Params
+    latent: NDArray[np.float64]
+    run: int
+    generation: int
+    slot: int  # number of the draw in its run
+
+
+class Stream:
+    """Candidates come from the newest state; a generation closes when lambda results are in.
+
+    A result whose candidate was drawn one generation ago is expressed in the present state, older ones
+    are not used. Points that are fast to evaluate come back sooner, so they take part in more updates:
+    where time and value are related, the search leans toward the fast ones.
+    """
+
+    def __init__(self, optimizer: Optimizer, drawn: int = 0) -> None:
+        self.optimizer = optimizer
+        self._drawn = drawn
+        self._results: list[tuple[Drawn, Outcome]] = []
+
+    def draw(self) -> Drawn:
+        """A candidate from the newest state; its noise is that of its number."""
+        number, self._drawn = self._drawn, self._drawn + 1
+        optimizer = self.optimizer
+        block, row = divmod(number, optimizer.popsize)
+        latent = optimizer.method.sample(optimizer.setting, optimizer.state, optimizer.noise(block)).v[row]
+        params = optimizer.encoding.decode(latent[None])[0]
+        return Drawn(params, latent, optimizer.run, optimizer.generation, number)
+
+    def take(self, drawn: Drawn, outcome: Outcome) -> bool:
+        """Use a result, if it is young enough; whether it closed a generation."""
+        optimizer = self.optimizer
+        if drawn.run != optimizer.run or optimizer.generation - drawn.generation > OLDEST_RESULT:
+            return False
+        self._results.append((drawn, outcome))
+        if len(self._results) < optimizer.popsize:
+            return False
+        results, self._results = self._results, []
+        v = np.array([drawn.latent for drawn, _ in results])
+        sample = optimizer.method.express(optimizer.setting, optimizer.state, v)
+        optimizer.advance(sample, read_outcomes([outcome for _, outcome in results]))
+        return True
