@@ -8,8 +8,8 @@ from mixcma.outcome import Outcome
 from mixcma.progress import Progress
 from mixcma.result import Result, Run
 from mixcma.space import Bool, Discrete, Float, Int, Space
+from mixcma.version import __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "Best",
     "Bool",
@@ -28,6 +28,7 @@ __all__ = [
     "Space",
     "StopReason",
     "Stopping",
+    "__version__",
     "minimize",
     "resume",
 ]

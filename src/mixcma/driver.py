@@ -128,7 +128,7 @@ def minimize(
     seed = None if seed is None else checked_seed(seed)
     points = _checked_points(space, x0)
     encoding = Encoding(space)
-    with ExitStack() as stack:
+    with Interrupts().handled() as interrupts, ExitStack() as stack:
         file = _opened(stack, run_file, points)
         if file.record is not None:
             kept = file.record.settings
@@ -154,7 +154,7 @@ def minimize(
             asynchronous=asynchronous,
             stopping=checked_stopping(stopping),
         )
-        return _search(settings, how, file, stack, points, _points_of(history))
+        return _search(settings, how, file, points, _points_of(history), interrupts, stack)
 
 
 def resume(
@@ -183,7 +183,7 @@ def resume(
     how = _How(objective, workers, timeout, callback, progress, on_error)
     if target is not None:
         _check_settings(target, True, False, None)
-    with ExitStack() as stack:
+    with Interrupts().handled() as interrupts, ExitStack() as stack:
         file = _opened(stack, run_file, (), must_exist=True)
         assert file.record is not None
         settings = Settings.from_dict(file.record.settings)
@@ -191,7 +191,7 @@ def resume(
             settings = replace(settings, budget=checked_count("budget", budget, 1))
         if target is not None:
             settings = replace(settings, target=float(target))
-        return _search(settings, how, file, stack, (), ())
+        return _search(settings, how, file, (), (), interrupts, stack)
 
 
 @dataclass(frozen=True)
@@ -224,13 +224,12 @@ def _search(
     settings: Settings,
     how: _How,
     file: RunFile | NoFile,
-    stack: ExitStack,
     x0: Sequence[Params],
     history: History,
+    interrupts: Interrupts,
+    stack: ExitStack,
 ) -> Result:
-    """Open what is needed, search, and close it again whatever happens."""
-    interrupts = Interrupts()
-    stack.enter_context(interrupts.handled())
+    """Open what is needed (`stack` closes it), begin or take up the search, and let it run."""
     evaluator = open_evaluator(how.objective, how.workers, how.timeout)
     stack.callback(evaluator.close)
     display = stack.enter_context(progress_display(settings.budget)) if how.progress else None
@@ -271,6 +270,7 @@ def _first_optimizer(settings: Settings, file: RunFile | NoFile, x0: Sequence[Pa
         if file.record is not None:
             for name in ("budget", "target", "restarts", "cache", "stopping"):
                 file.set(name, settings.to_dict()[name])
+            file.set("stop", None)
             return settings.optimizer(file.record.snapshot_run)
         optimizer = settings.optimizer(0, history)
         about = {"versions": versions(), "created": time.time(), "stop": None}

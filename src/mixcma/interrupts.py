@@ -21,10 +21,10 @@ class Interrupts:
         self._waiting = False
 
     @contextmanager
-    def handled(self) -> Iterator[None]:
+    def handled(self) -> Iterator[Interrupts]:
         """While this is open, the signals come here."""
         if threading.current_thread() is not threading.main_thread():
-            yield
+            yield self
             return
         ordinary = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
         before: dict[int, Any] = {
@@ -33,7 +33,7 @@ class Interrupts:
         for number in before:
             signal.signal(number, self._received)
         try:
-            yield
+            yield self
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)

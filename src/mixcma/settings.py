@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from mixcma.encoding import Encoding
 from mixcma.optimizer import Optimizer
 from mixcma.restarts import ipop_popsize, start_mean
 from mixcma.space import Space
+from mixcma.version import __version__
 from mixcma.warm_start import History
 
 KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation)}
@@ -87,7 +87,7 @@ def method_from(description: Mapping[str, Any]) -> Cma:
 
 
 def versions() -> dict[str, str]:
-    return {"mixcma": metadata.version("mixcma"), "numpy": np.__version__, "python": platform.python_version()}
+    return {"mixcma": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str, Any]) -> None:

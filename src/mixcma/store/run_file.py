@@ -146,9 +146,11 @@ class RunFile:
         for slot, params in enumerate(x0):
             self._candidate(0, X0_GENERATION, slot, params, None)
         draft = self.path.with_name(self.path.name + ".new")
-        draft.unlink(missing_ok=True)
+        for stale in (draft.name, self.path.name + "-wal", self.path.name + "-shm"):  # of a file that was removed
+            self.path.with_name(stale).unlink(missing_ok=True)
         try:
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")
                 connection.execute("BEGIN")
                 for statement in statements():
                     connection.execute(statement)
