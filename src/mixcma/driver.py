@@ -230,7 +230,8 @@ def _search(
     stack: ExitStack,
 ) -> Result:
     """Open what is needed (`stack` closes it), begin or take up the search, and let it run."""
-    evaluator = open_evaluator(how.objective, how.workers, how.timeout)
+    with interrupts.allowed():
+        evaluator = open_evaluator(how.objective, how.workers, how.timeout)
     stack.callback(evaluator.close)
     display = stack.enter_context(progress_display(settings.budget)) if how.progress else None
     account = Account(settings.budget, settings.target, settings.cache)

@@ -40,7 +40,7 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Inside, a signal interrupts at once: while the objective runs, or its result is waited for."""
+        """Inside, a signal interrupts at once: while the user's code runs, or something is waited for."""
         self._allowed = True
         try:
             if self._waiting:

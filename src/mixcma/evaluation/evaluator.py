@@ -81,11 +81,11 @@ class OnExecutor:
         self._deaths: dict[int, int] = {}
         try:
             engine.check()
-        except UnsendableObjective:
-            engine.close()
-            raise
         except BrokenExecutor:
             engine.make_again()
+        except BaseException:
+            engine.close()
+            raise
 
     def submit(self, ticket: int, params: Params) -> None:
         self._params[ticket] = params

@@ -178,7 +178,10 @@ class Search(ABC):
             self.display(self._progress(optimizer))
 
     def _asks_to_stop(self, optimizer: Optimizer) -> bool:
-        return self.callback is not None and bool(self.callback(self._progress(optimizer)))
+        if self.callback is None:
+            return False
+        with self.interrupts.allowed():
+            return bool(self.callback(self._progress(optimizer)))
 
     def _progress(self, optimizer: Optimizer) -> Progress:
         return Progress(
