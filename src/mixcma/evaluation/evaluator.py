@@ -1,4 +1,4 @@
-"""Evaluators: points go in under a ticket, reports come out as they finish."""
+"""Evaluators: points go in under a ticket, the number of the evaluation; reports come out as they finish."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class InProcess:
 
     def next(self) -> Finished:
         ticket, params = self._waiting.popleft()
-        return Finished(ticket, evaluate(self._objective, params))
+        return Finished(ticket, evaluate(self._objective, params, ticket))
 
     def close(self) -> None:
         self._waiting.clear()
@@ -117,10 +117,10 @@ class OnExecutor:
 
     def _fly(self, ticket: int) -> None:
         try:
-            future = self._engine.submit(self._params[ticket])
+            future = self._engine.submit(self._params[ticket], ticket)
         except BrokenExecutor:  # it broke between two candidates
             self._engine.make_again()
-            future = self._engine.submit(self._params[ticket])
+            future = self._engine.submit(self._params[ticket], ticket)
         self._flying[future] = ticket
 
     def _settle(self, done: set[Future[Report]]) -> None:

@@ -15,6 +15,8 @@ from mixcma.outcome import Outcome, failure, interpret
 from mixcma.space import Params
 
 Objective = Callable[[Params], float | Outcome]
+# An objective with this attribute is called with the number of the evaluation too, as the run file counts.
+TAKES_ID = "takes_id"
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,11 @@ class Report:
     timed_out: bool = False
 
 
-def evaluate(objective: Objective, params: Params) -> Report:
+def evaluate(objective: Callable[..., object], params: Params, id: int) -> Report:
     """Call the objective with its own copy of `params`; an exception is a failed evaluation."""
     started, clock = time.time(), time.perf_counter()
     try:
-        returned = objective(dict(params))
+        returned = objective(dict(params), id) if hasattr(objective, TAKES_ID) else objective(dict(params))
     except (Exception, SystemExit) as error:
         return Report(raised(error), started, time.perf_counter() - clock, error)
     return Report(outcome_of(returned), started, time.perf_counter() - clock)
@@ -82,8 +84,8 @@ class Portable:
     def load(self) -> None:
         """Nothing to do: it is here."""
 
-    def __call__(self, params: Params) -> Report:
-        return evaluate(self.objective, params)
+    def __call__(self, params: Params, id: int) -> Report:
+        return evaluate(self.objective, params, id)
 
     def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
         return Arrived, (self.pickled(),)
@@ -98,8 +100,8 @@ class Arrived:
     def load(self) -> None:
         _loaded(self.payload)
 
-    def __call__(self, params: Params) -> Report:
-        report = evaluate(_loaded(self.payload), params)
+    def __call__(self, params: Params, id: int) -> Report:
+        report = evaluate(_loaded(self.payload), params, id)
         return replace(report, exception=sendable(report.exception))
 
 

@@ -64,11 +64,11 @@ class Sandbox:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def call(self, params: Params, timeout: float | None) -> Report:
+    def call(self, params: Params, id: int, timeout: float | None) -> Report:
         """Evaluate; past `timeout` seconds the process group is ended and the evaluation has failed."""
         began = time.time()
         try:
-            self._connection.send_bytes(pickle.dumps(params))
+            self._connection.send_bytes(pickle.dumps((params, id)))
             if not self._answers_within(math.inf if timeout is None else timeout):
                 self.end()
                 return Report(failure(f"timed out after {timeout:g} s"), began, time.time() - began, timed_out=True)
@@ -124,10 +124,10 @@ class Sandboxes:
         """Start a sandbox, to see that the objective can be loaded in one."""
         self._give_back(self._take())
 
-    def __call__(self, params: Params) -> Report:
+    def __call__(self, params: Params, id: int) -> Report:
         sandbox = self._take()
         try:
-            return sandbox.call(params, self._timeout)
+            return sandbox.call(params, id, self._timeout)
         finally:
             self._give_back(sandbox)
 

@@ -34,10 +34,10 @@ def main() -> None:
     connection.send_bytes(pickle.dumps(None))
     while True:
         try:
-            params = pickle.loads(requests.get(timeout=LONGEST_IDLE))
+            params, id = pickle.loads(requests.get(timeout=LONGEST_IDLE))
         except queue.Empty:
             _end()
-        connection.send_bytes(_answer(objective, params))
+        connection.send_bytes(_answer(objective, params, id))
 
 
 def _listen(connection: Connection, requests: queue.SimpleQueue[bytes]) -> None:
@@ -54,12 +54,12 @@ def _end() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _answer(objective: Any, params: dict[str, Any]) -> bytes:
+def _answer(objective: Any, params: dict[str, Any], id: int) -> bytes:
     """(started, seconds, returned, error, exception), pickled."""
     started, clock = time.time(), time.perf_counter()
     returned, error, exception = None, None, None
     try:
-        returned = objective(params)
+        returned = objective(params, id) if hasattr(objective, "takes_id") else objective(params)
     except (Exception, SystemExit) as raised:
         error, exception = f"{type(raised).__name__}: {raised}", raised
         raised.add_note("".join(traceback.format_exception(raised)))

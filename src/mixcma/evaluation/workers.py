@@ -48,8 +48,8 @@ class Engine:
             self.task.pickled()  # what cannot be sent fails here, before the start
         self.capacity = _capacity(self.executor)
 
-    def submit(self, params: Params) -> Future[Report]:
-        return self.executor.submit(self.task, params)
+    def submit(self, params: Params, id: int) -> Future[Report]:
+        return self.executor.submit(self.task, params, id)
 
     def check(self) -> None:
         """Load the objective in one worker, so that one that cannot be loaded is found before the start."""

@@ -147,7 +147,7 @@ class Search(ABC):
             elif affordable <= 0:
                 break
             else:
-                self.evaluator.submit(slot, entry.params)
+                self.evaluator.submit(entry.id, entry.params)
                 plan.evaluated.add(slot)
                 affordable -= 1
             plan.source.append(slot)
@@ -156,9 +156,9 @@ class Search(ABC):
 
     def _receive(self, plan: Plan, entries: list[Entry]) -> None:
         """Wait for an evaluation; it is in the file before it counts."""
-        slot, report = self._next()
-        self.file.finished(entries[slot].id, report)
-        plan.answers[slot] = report.outcome
+        id, report = self._next()
+        self.file.finished(id, report)
+        plan.answers[id - entries[0].id] = report.outcome  # their numbers are consecutive
 
     def _next(self) -> Finished:
         with self.interrupts.allowed():

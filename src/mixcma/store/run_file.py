@@ -76,14 +76,18 @@ class NoFile:
         self._ids = 0
 
     def asked(self, optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
-        return [Entry(id, params) for id, params in enumerate(candidates)]
+        return self._numbered(candidates)
 
     def x0(self) -> list[Entry]:
-        return [Entry(id, params) for id, params in enumerate(self._x0)]
+        return self._numbered(self._x0)
 
     def drawn(self, run: int, generation: int, slot: int, params: Params, latent: NDArray[np.float64]) -> int:
         self._ids += 1
         return self._ids
+
+    def _numbered(self, points: Sequence[Params]) -> list[Entry]:
+        first, self._ids = self._ids + 1, self._ids + len(points)
+        return [Entry(id, params) for id, params in enumerate(points, start=first)]
 
     def begin_run(self, optimizer: Optimizer, evaluations_before: int) -> None: ...
 

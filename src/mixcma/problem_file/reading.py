@@ -1,0 +1,331 @@
+"""Reading problem.toml: everything wrong in it is found at once, each with its line and remedy."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+import string
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mixcma.core.methods import METHODS
+from mixcma.evaluation import Objective, checked_workers
+from mixcma.evaluation.command import Command
+from mixcma.problem_file.lines import key_lines, line_of
+from mixcma.space import Space
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong in a problem file."""
+
+    line: int
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.key}: {self.text}"
+
+
+class WrongProblem(ValueError):
+    """A problem file with mistakes; `mistakes` has all of them, in the order of their lines."""
+
+    def __init__(self, path: object, mistakes: Iterable[Mistake]) -> None:
+        self.path = path
+        self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line)
+        super().__init__(f"{path}: " + "; ".join(map(str, self.mistakes)))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a problem file describes: an objective, a space, and how to run."""
+
+    text: str  # the file itself, to be kept with the run
+    folder: Path  # where its relative paths start
+    objective: Objective | Command
+    space: Space
+    timeout: float | None
+    run: dict[str, Any] = field(default_factory=dict)  # arguments of `minimize`
+
+
+# The keys of each table, and what their values must be.
+OBJECTIVE_KEYS = ("command", "python", "value", "constraints", "timeout", "workdir")
+RUN_KEYS = (
+    "budget", "target", "method", "seed", "popsize", "restarts", "workers", "asynchronous", "run_file", "x0",
+    "history", "cache",
+)  # fmt: skip
+TABLES = ("objective", "run", "space")
+RULES = {"value": ("stdout", "json", "regex", "file"), "constraints": ("json", "regex", "file")}
+
+
+def load_problem(path: str | Path) -> Problem:
+    """Read a problem file, or raise a `WrongProblem` with all that is wrong in it."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise WrongProblem(
+            path, [Mistake(1, "file", 'there is none; "mixcma init" writes one to start from')]
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongProblem(path, [Mistake(1, "file", f"it cannot be read ({error}); make it a UTF-8 text")]) from None
+    return problem_from(text, path.resolve().parent, path)
+
+
+def problem_from(text: str, folder: Path, path: object) -> Problem:
+    """The problem that `text` describes; `path` is for error messages."""
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"\(at line (\d+)", str(error))
+        line = int(where[1]) if where else len(text.splitlines())
+        raise WrongProblem(path, [Mistake(line, "TOML", f"{error}; correct the syntax")]) from None
+    return _Reader(text, given, folder).problem(path)
+
+
+class _Reader:
+    """Goes through the tables of one file and collects mistakes."""
+
+    def __init__(self, text: str, given: dict[str, Any], folder: Path) -> None:
+        self._text, self._given, self._folder = text, given, folder
+        self._lines = key_lines(text)
+        self._mistakes: list[Mistake] = []
+
+    def problem(self, path: object) -> Problem:
+        self._unknown((), self._given, TABLES)
+        tables = {name: self._table(name) for name in TABLES}
+        space = self._space(tables["space"])
+        objective = self._objective(tables["objective"], space)
+        run = self._run(tables["run"], space)
+        timeout = self._timeout(tables["objective"])
+        if self._mistakes or space is None or objective is None:
+            raise WrongProblem(path, self._mistakes)
+        return Problem(self._text, self._folder, objective, space, timeout, run)
+
+    def _wrong(self, path: tuple[str, ...], text: str) -> None:
+        key = f"[{path[0]}] {'.'.join(path[1:])}".strip() if path else "file"
+        self._mistakes.append(Mistake(line_of(self._lines, path), key, text))
+
+    def _unknown(self, table: tuple[str, ...], given: Mapping[str, Any], known: Iterable[str]) -> None:
+        known = list(known)
+        for key in given:
+            if key not in known:
+                close = difflib.get_close_matches(key, known, n=1)
+                remedy = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+                self._wrong((*table, key), f"unknown {'key' if table else 'table'}; {remedy}")
+
+    def _table(self, name: str) -> dict[str, Any]:
+        table = self._given.get(name)
+        if table is None:
+            examples = {"objective": 'command = ["./program", "{x}"]', "run": "budget = 1000", "space": "[space.x]"}
+            self._wrong((name,), f"the table [{name}] is missing; add it, for instance with {examples[name]}")
+            return {}
+        if not isinstance(table, dict):
+            self._wrong((name,), f"expected a table, but got {table!r}; write [{name}]")
+            return {}
+        return table
+
+    # [space]
+
+    def _space(self, tables: dict[str, Any]) -> Space | None:
+        good: dict[str, Any] = {}
+        for name, table in tables.items():
+            try:
+                Space.from_dict({name: table})
+                good[name] = table
+            except ValueError as error:
+                self._wrong(("space", name, *self._blamed(table, str(error))), _without_name(str(error), name))
+        if not tables:
+            if isinstance(self._given.get("space"), dict):
+                self._wrong(("space",), "it is empty; add a variable, for instance [space.x] with type, low and high")
+            return None
+        if len(good) < len(tables):
+            return None
+        space = Space.from_dict(good)
+        if not space.free:
+            self._wrong(("space",), "every variable has a single value; widen the bounds of one")
+            return None
+        return space
+
+    def _blamed(self, table: object, error: str) -> tuple[str, ...]:
+        """The key of a variable's table that an error is about, as far as its text tells."""
+        if isinstance(table, dict):
+            for key in table:
+                if re.search(rf"\b{re.escape(key)}\b", error.partition(";")[0].partition(": ")[2]):
+                    return (key,)
+        return ()
+
+    # [objective]
+
+    def _objective(self, table: dict[str, Any], space: Space | None) -> Objective | Command | None:
+        self._unknown(("objective",), table, OBJECTIVE_KEYS)
+        if ("command" in table) == ("python" in table):
+            if table or isinstance(self._given.get("objective"), dict):
+                what = "both command and python are" if "command" in table else "neither command nor python is"
+                remedy = 'keep one: command = ["./program", "{x}"] or python = "module:function"'
+                self._wrong(("objective",), f"{what} given; {remedy}")
+            return None
+        if "python" in table:
+            for key in ("value", "constraints", "workdir"):
+                if key in table:
+                    self._wrong(
+                        ("objective", key), "it is for commands; a Python function returns its value, remove it"
+                    )
+            return self._python(table["python"])
+        return self._command(table, space)
+
+    def _python(self, name: object) -> Objective | None:
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.]+:\w+", name):
+            self._wrong(("objective", "python"), f'expected "module:function", but got {name!r}; write it so')
+            return None
+        module, _, function = name.partition(":")
+        if str(self._folder) not in sys.path:
+            sys.path.insert(0, str(self._folder))
+        try:
+            found: Objective = getattr(importlib.import_module(module), function)
+        except Exception as error:  # importing runs the user's code
+            reason = f"{type(error).__name__}: {error}"
+            self._wrong(
+                ("objective", "python"), f"{name} cannot be imported ({reason}); correct the name or the module"
+            )
+            return None
+        if not callable(found):
+            self._wrong(("objective", "python"), f"{name} is not a function but {found!r:.80}; name a function")
+            return None
+        return found
+
+    def _command(self, table: dict[str, Any], space: Space | None) -> Command | None:
+        before = len(self._mistakes)
+        command = table["command"]
+        if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
+            remedy = 'write ["./program", "--radius", "{radius}"]; there is no shell'
+            self._wrong(("objective", "command"), f"expected a list of texts, but got {command!r:.80}; {remedy}")
+            return None
+        self._placeholders(command, space)
+        for key in ("value", "constraints"):
+            if key in table:
+                self._rule(key, table[key])
+        workdir = table.get("workdir")
+        if workdir is not None and (not isinstance(workdir, str) or _fields(workdir) - {"id"}):
+            self._wrong(("objective", "workdir"), f'expected a path, with at most {{id}} in it, but got {workdir!r}; '
+                                                  'write "runs/{id}"')  # fmt: skip
+        if len(self._mistakes) > before:
+            return None
+        value = table.get("value", "stdout")
+        return Command(tuple(command), value, table.get("constraints"), workdir, str(self._folder))
+
+    def _placeholders(self, command: list[str], space: Space | None) -> None:
+        used: set[str] = set()
+        for part in command:
+            try:
+                used |= _fields(part)
+            except ValueError as error:
+                self._wrong(("objective", "command"), f"{part!r} is not well formed ({error}); write {{{{ for a brace")
+                return
+        if space is None:
+            return
+        for name in sorted(used - {"id", "params"}):
+            if name not in space:
+                close = difflib.get_close_matches(name, list(space), n=1)
+                remedy = f"did you mean {{{close[0]}}}?" if close else f"the space has {', '.join(space)}"
+                self._wrong(("objective", "command"), f"{{{name}}} is not a variable; {remedy}")
+        if "params" not in used:
+            for name in space.free:
+                if name not in used:
+                    remedy = f'add "{{{name}}}", or "{{params}}" for a JSON file with all of them'
+                    self._wrong(("objective", "command"), f"the program is never told {name}; {remedy}")
+
+    def _rule(self, key: str, rule: object) -> None:
+        kinds = RULES[key]
+        kind, _, argument = rule.partition(":") if isinstance(rule, str) else ("", "", "")
+        shown = ", ".join(f'"{known}"' if known == "stdout" else f'"{known}:..."' for known in kinds)
+        if kind not in kinds or (kind == "stdout") == bool(argument):
+            self._wrong(("objective", key), f"expected one of {shown}, but got {rule!r}; choose one of them")
+        elif kind == "regex":
+            try:
+                re.compile(argument)
+            except re.error as error:
+                self._wrong(("objective", key), f"{argument!r} is not a regular expression ({error}); correct it")
+
+    def _timeout(self, table: dict[str, Any]) -> float | None:
+        timeout = table.get("timeout")
+        if timeout is not None and (not _is_number(timeout) or not timeout > 0):
+            text = f"expected a number of seconds above 0, but got {timeout!r}; leave it out for no limit"
+            self._wrong(("objective", "timeout"), text)
+        return timeout
+
+    # [run]
+
+    def _run(self, table: dict[str, Any], space: Space | None) -> dict[str, Any]:
+        self._unknown(("run",), table, RUN_KEYS)
+        if "budget" not in table and isinstance(self._given.get("run"), dict):
+            self._wrong(("run", "budget"), "it is missing; add the largest number of evaluations, budget = 1000")
+        for key, value in table.items():
+            check = _RUN_CHECKS.get(key)
+            if check is not None and not check[0](value):
+                self._wrong(("run", key), f"expected {check[1]}, but got {value!r:.80}; {check[2]}")
+        if space is not None and "x0" in table:
+            self._points(table["x0"], space)
+        return {key: value for key, value in table.items() if key in RUN_KEYS}
+
+    def _points(self, x0: Any, space: Space) -> None:
+        for point in x0 if isinstance(x0, list) else [x0]:
+            try:
+                space.check_params(point)
+            except ValueError as error:
+                self._wrong(("run", "x0"), str(error))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def _is_count(least: int) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_workers(value: object) -> bool:
+    try:
+        checked_workers(value)
+    except ValueError:
+        return False
+    return True
+
+
+# key -> whether a value will do, what is expected, the remedy
+_RUN_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "budget": (_is_count(1), "an integer of at least 1", "write budget = 1000"),
+    "target": (_is_number, "a number", "leave it out to use the whole budget"),
+    "method": (lambda name: name in METHODS, f"one of {', '.join(METHODS)}", "leave it out for the best one"),
+    "seed": (_is_count(0), "an integer of at least 0", "write seed = 1"),
+    "popsize": (_is_count(4), "an integer of at least 4", "leave it out"),
+    "restarts": (lambda n: _is_bool(n) or _is_count(0)(n), "true, false or a number of restarts", "leave it out"),
+    "workers": (_are_workers, 'a number of processes or "dask:tcp://host:8786"', "write workers = 4"),
+    "asynchronous": (_is_bool, "true or false", "leave it out"),
+    "run_file": (_is_text, "a path", 'write run_file = "run.db"'),
+    "history": (_is_text, "the path of a run file", 'write history = "earlier.db"'),
+    "cache": (_is_bool, "true or false", "leave it out"),
+}
+
+
+def _fields(template: str) -> set[str]:
+    """The names in braces."""
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+
+
+def _without_name(error: str, name: str) -> str:
+    """The text of a variable's error; its name is said by the key."""
+    return error.removeprefix(f"variable {name!r}: ")
