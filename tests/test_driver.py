@@ -533,7 +533,7 @@ def test_the_display_says_how_good_the_best_is(best, text):
     shown = console.file.getvalue()
     assert text in shown
     assert "42/100" in shown
-    assert "run 2, population 12" in shown
+    assert "run 2, generation 7, population 12" in shown
 
 
 # Real designs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import time
@@ -55,6 +56,7 @@ def minimize(
     timeout: float | None = None,
     asynchronous: bool = False,
     run_file: str | PathLike[str] | None = None,
+    notes: Mapping[str, Any] | None = None,
     x0: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     history: History | str | PathLike[str] = (),
     callback: Callback | None = None,
@@ -95,6 +97,8 @@ def minimize(
         Where to keep the run as it goes. If the file exists, the search goes on where it was: after a crash,
         a kill or Ctrl-C, with the very candidates it would have had. `budget` and `target` may then differ;
         `x0` and `history` are not needed again.
+    notes
+        What you want to find in the run file later, by name; anything that JSON can hold.
     x0
         A point to start from, or several: they are evaluated first, and the best is the first mean.
     history
@@ -154,7 +158,7 @@ def minimize(
             asynchronous=asynchronous,
             stopping=checked_stopping(stopping),
         )
-        return _search(settings, how, file, points, _points_of(history), interrupts, stack)
+        return _search(settings, how, file, points, _points_of(history), _checked_notes(notes), interrupts, stack)
 
 
 def resume(
@@ -191,7 +195,7 @@ def resume(
             settings = replace(settings, budget=checked_count("budget", budget, 1))
         if target is not None:
             settings = replace(settings, target=float(target))
-        return _search(settings, how, file, (), (), interrupts, stack)
+        return _search(settings, how, file, (), (), {}, interrupts, stack)
 
 
 @dataclass(frozen=True)
@@ -226,6 +230,7 @@ def _search(
     file: RunFile | NoFile,
     x0: Sequence[Params],
     history: History,
+    notes: Mapping[str, Any],
     interrupts: Interrupts,
     stack: ExitStack,
 ) -> Result:
@@ -245,7 +250,7 @@ def _search(
         display=display,
         raise_errors=how.on_error == "raise",
     )
-    optimizer = _first_optimizer(settings, file, x0, history)
+    optimizer = _first_optimizer(settings, file, x0, history, notes)
     if file.record is not None:
         take_up(account, optimizer, file.record)
         search.go_on_from(file.record, optimizer)
@@ -265,7 +270,9 @@ def _search(
     return _result(settings, account, stop, file.path)
 
 
-def _first_optimizer(settings: Settings, file: RunFile | NoFile, x0: Sequence[Params], history: History) -> Optimizer:
+def _first_optimizer(
+    settings: Settings, file: RunFile | NoFile, x0: Sequence[Params], history: History, notes: Mapping[str, Any]
+) -> Optimizer:
     """The optimizer to begin with, or to be restored from the file; a new file is made with it."""
     if isinstance(file, RunFile):
         if file.record is not None:
@@ -274,7 +281,7 @@ def _first_optimizer(settings: Settings, file: RunFile | NoFile, x0: Sequence[Pa
             file.set("stop", None)
             return settings.optimizer(file.record.snapshot_run)
         optimizer = settings.optimizer(0, history)
-        about = {"versions": versions(), "created": time.time(), "stop": None}
+        about = {"versions": versions(), "created": time.time(), "stop": None, "notes": dict(notes)}
         file.create({**settings.to_dict(), **about}, optimizer, x0)
         return optimizer
     return settings.optimizer(0, history)
@@ -305,6 +312,7 @@ def _result(settings: Settings, account: Account, stop: StopReason, path: Path |
         seed=settings.seed,
         first_error=account.first_error,
         run_file=path,
+        improvements=tuple(account.improvements),
     )
 
 
@@ -321,6 +329,18 @@ def _checked_points(space: Space, x0: object) -> list[Params]:
         except ValueError as error:
             raise ValueError(f"x0, point {number}: {error}") from error
     return checked
+
+
+def _checked_notes(notes: object) -> dict[str, Any]:
+    if notes is None:
+        return {}
+    try:
+        json.dumps(notes)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"notes: expected what JSON can hold, but got {notes!r:.80} ({error}); use texts") from error
+    if not isinstance(notes, Mapping):
+        raise ValueError(f'notes: expected a dict, but got {notes!r:.80}; write {{"name": ...}}')
+    return dict(notes)
 
 
 def _points_of(history: History | str | PathLike[str] | None) -> History:

@@ -1,16 +1,28 @@
-"""Where a search stands, and a live line in the terminal that shows it."""
+"""Where a search stands, and a live view of it in the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import rich.progress as bars
-from rich.console import Console
-from rich.table import Column
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from mixcma.optimizer import Best
+from mixcma.space import Value
+
+BARS = "▁▂▃▄▅▆▇█"
+SPARKLINE_WIDTH = 40
+# Positive values that differ by more than this factor are drawn on a logarithmic scale.
+LOG_FROM = 100.0
+# Where the output is not a terminal, a line is printed every so many seconds.
+LINE_EVERY = 10.0
 
 
 @dataclass(frozen=True)
@@ -29,32 +41,135 @@ class Progress:
 
 @contextmanager
 def progress_display(budget: int, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
-    """A display that is fed with the progress of every generation."""
-    columns = (
-        bars.BarColumn(bar_width=12),
-        bars.MofNCompleteColumn(table_column=Column(no_wrap=True)),
-        bars.TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
-        bars.TextColumn("[bold]{task.fields[best]}", table_column=Column(no_wrap=True)),
-        bars.TextColumn("{task.fields[run]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
-    )
-    with bars.Progress(*columns, console=console) as bar:
-        task = bar.add_task("", total=budget, run="", best="the first evaluation is under way")
+    """A display that is fed with the progress of every evaluation: live in a terminal, else a line now and then."""
+    console = console or Console()
+    view = View(budget)
+    if console.is_terminal:
+        with Live(view, console=console, refresh_per_second=8):
+            yield view.show
+    else:
+        with _plain_lines(view, console) as show:
+            yield show
 
-        def show(progress: Progress) -> None:
-            bar.update(
-                task,
-                completed=progress.evaluations,
-                run=f"run {progress.run + 1}, population {progress.popsize}",
-                best=_best(progress),
-            )
 
+@contextmanager
+def _plain_lines(view: View, console: Console) -> Iterator[Callable[[Progress], None]]:
+    printed_at, printed = -math.inf, None
+
+    def line() -> None:
+        nonlocal printed_at, printed
+        if view.progress is not None and view.progress is not printed:
+            printed_at, printed = time.monotonic(), view.progress
+            console.print(view.line(), soft_wrap=True, highlight=False)
+
+    def show(progress: Progress) -> None:
+        view.show(progress)
+        if time.monotonic() - printed_at >= LINE_EVERY:
+            line()
+
+    try:
         yield show
+    finally:
+        line()
 
 
-def _best(progress: Progress) -> str:
+class View:
+    """What is shown; rich asks it for itself several times a second."""
+
+    def __init__(self, budget: int) -> None:
+        self.progress: Progress | None = None
+        self._budget = budget
+        self._began = time.monotonic()
+        self._first = 0  # evaluations before this one began, where a run goes on
+        self._course: list[float] = []  # the best value after each evaluation
+
+    def show(self, progress: Progress) -> None:
+        if self.progress is None:
+            self._first = progress.evaluations - 1
+        self.progress = progress
+        self._course.append(progress.best.value if progress.best is not None else math.inf)
+
+    def line(self) -> str:
+        """All of it in one line of plain text."""
+        progress = self.progress
+        assert progress is not None
+        parts = [f"{progress.evaluations}/{progress.budget} evaluations", best_text(progress), _where(progress)]
+        if progress.failures:
+            parts.append(f"{progress.failures} failed")
+        return ", ".join(parts)
+
+    def __rich__(self) -> RenderableType:
+        progress = self.progress
+        if progress is None:
+            return Text("the first evaluation is under way")
+        head = Table.grid(padding=(0, 2))
+        bar = ProgressBar(total=progress.budget, completed=progress.evaluations, width=24)
+        head.add_row(bar, f"{progress.evaluations}/{progress.budget}", self._pace(progress), _failures(progress))
+        best = Text.assemble((best_text(progress), "bold"), "  ", (sparkline(self._course), "cyan"))
+        lines: list[RenderableType] = [head, best]
+        if progress.best is not None:
+            lines.append(Text(params_text(progress.best.params), style="dim", overflow="ellipsis", no_wrap=True))
+        lines.append(Text(_where(progress), style="dim"))
+        return Group(*lines)
+
+    def _pace(self, progress: Progress) -> str:
+        """Evaluations a second, and how long the rest of the budget takes at that rate."""
+        seconds, done = time.monotonic() - self._began, progress.evaluations - self._first
+        if seconds <= 0 or done <= 0:
+            return ""
+        rate = done / seconds
+        shown = f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each"
+        return f"{shown}, at most {duration((progress.budget - progress.evaluations) / rate)} left"
+
+
+def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:
+    """The course of a falling value as a line of bars."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return ""
+    if len(finite) > width:
+        finite = [finite[i * (len(finite) - 1) // (width - 1)] for i in range(width)]
+    if min(finite) > 0 and max(finite) > LOG_FROM * min(finite):
+        finite = [math.log(value) for value in finite]
+    low, span = min(finite), max(finite) - min(finite)
+    if span == 0:
+        return BARS[0] * len(finite)
+    return "".join(BARS[min(7, int(8 * (value - low) / span))] for value in finite)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words: 42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    if not math.isfinite(seconds):
+        return "forever"
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    left, parts = round(seconds), list[str]()
+    for name, length in units:
+        count, left = divmod(left, length)
+        if count or (name == "s" and not parts):
+            parts.append(f"{count} {name}")
+    return " ".join(parts[:2])
+
+
+def best_text(progress: Progress) -> str:
     best = progress.best
     if best is None:
         return "no evaluation has succeeded yet"
     if best.feasible:
         return f"best {best.value:.8g}"
     return f"nothing feasible yet, violation {best.violation:.3g}"
+
+
+def params_text(params: dict[str, Value]) -> str:
+    return "  ".join(f"{name}={value_text(value)}" for name, value in params.items())
+
+
+def value_text(value: Value) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _where(progress: Progress) -> str:
+    return f"run {progress.run + 1}, generation {progress.generation}, population {progress.popsize}"
+
+
+def _failures(progress: Progress) -> Text:
+    return Text(f"{progress.failures} failed" if progress.failures else "", style="red")

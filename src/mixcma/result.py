@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mixcma.core.stopping import StopReason
+from mixcma.optimizer import Best
 from mixcma.space import Params
 
 
@@ -41,6 +42,8 @@ class Result:
         The first failed evaluation's error, or None.
     run_file
         Where the run was kept, or None.
+    improvements
+        The course of the search: every best point, in turn.
     """
 
     params: Params | None
@@ -53,6 +56,7 @@ class Result:
     seed: int
     first_error: str | None
     run_file: Path | None = None
+    improvements: tuple[Best, ...] = ()
 
     @property
     def feasible(self) -> bool:

@@ -22,15 +22,15 @@ class Account:
     evaluations: int = 0
     failures: int = 0
     first_error: str | None = None
-    best: Best | None = None
+    improvements: list[Best] = field(default_factory=list)  # every best so far, in turn
     runs: list[Run] = field(default_factory=list)
     run_best: float = math.inf
     _known: dict[tuple[Value, ...], Outcome] = field(default_factory=dict)
     run_start: int = 0  # evaluations before the present run
 
     @property
-    def spent(self) -> bool:
-        return self.evaluations >= self.budget
+    def best(self) -> Best | None:
+        return self.improvements[-1] if self.improvements else None
 
     @property
     def reached(self) -> bool:
@@ -51,9 +51,9 @@ class Account:
             self.first_error = self.first_error or outcome.error
             return
         self.see(outcome)
-        key = (outcome.violation, outcome.value)
-        if self.best is None or key < (self.best.violation, self.best.value):
-            self.best = Best(params, outcome.value, outcome.violation, self.evaluations)
+        best, key = self.best, (outcome.violation, outcome.value)
+        if best is None or key < (best.violation, best.value):
+            self.improvements.append(Best(params, outcome.value, outcome.violation, self.evaluations))
 
     def see(self, outcome: Outcome) -> None:
         """A result of the present run, evaluated or known."""
