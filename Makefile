@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+DEMO := .venv-demo
 
-.PHONY: help setup demo test check format lock clean
+.PHONY: help setup demo test check format docs lock clean
 
 help:
-	@echo "make demo    optimise a pressure vessel, with live progress"
+	@echo "make demo    optimise a pressure vessel, with live progress, and make its report"
 	@echo "make test    every check: lint, format, types, imports, tests"
+	@echo "make docs    build the documentation in site/"
 	@echo "make setup   only make the environment in .venv"
 	@echo "make lock    renew requirements.lock from pyproject.toml"
 
@@ -20,8 +22,15 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: setup
-	$(BIN)/python examples/pressure_vessel.py
+# What a user would install, and no more: a run of the pressure vessel and its report, opened where there is a screen.
+demo: $(DEMO)/ready
+	$(DEMO)/bin/mixcma run examples/designs/pressure_vessel.toml --run-file $(DEMO)/pressure_vessel.db
+	$(DEMO)/bin/mixcma report $(DEMO)/pressure_vessel.db -o pressure_vessel.html $(if $(DISPLAY)$(WAYLAND_DISPLAY),--open)
+
+$(DEMO)/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[report]"
+	touch $@
 
 test: setup check
 	$(BIN)/python -m pytest
@@ -36,6 +45,9 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 lock:
 	rm -rf $(VENV)/lock
 	$(PYTHON) -m venv $(VENV)/lock
@@ -44,4 +56,4 @@ lock:
 	rm -rf $(VENV)/lock
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DEMO) site pressure_vessel.html .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

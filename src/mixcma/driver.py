@@ -236,7 +236,8 @@ def _search(
 ) -> Result:
     """Open what is needed (`stack` closes it), begin or take up the search, and let it run."""
     with interrupts.allowed():
-        evaluator = open_evaluator(how.objective, how.workers, how.timeout)
+        timeout = None if how.timeout is None else float(how.timeout)
+        evaluator = open_evaluator(how.objective, how.workers, timeout)
     stack.callback(evaluator.close)
     display = stack.enter_context(progress_display(settings.budget)) if how.progress else None
     account = Account(settings.budget, settings.target, settings.cache)
@@ -258,6 +259,8 @@ def _search(
     points = settings.space.size if settings.cache else None
     try:
         stop = search.run_all(optimizer, settings.optimizer, allowed, points)
+        if interrupts.waiting:
+            raise KeyboardInterrupt
     except KeyboardInterrupt:
         stop = INTERRUPTED
         if file.path is not None:

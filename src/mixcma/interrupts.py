@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
+        self.waiting = False  # whether a signal came where it could not interrupt
         self._allowed = False
-        self._waiting = False
+        self._process = os.getpid()
+        self._before: dict[int, Any] = {}  # the handlers to be put back
 
     @contextmanager
     def handled(self) -> Iterator[Interrupts]:
@@ -27,15 +30,13 @@ class Interrupts:
             yield self
             return
         ordinary = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-        before: dict[int, Any] = {
-            number: handler for number, handler in ordinary.items() if signal.getsignal(number) is handler
-        }
-        for number in before:
+        self._before = {number: handler for number, handler in ordinary.items() if signal.getsignal(number) is handler}
+        for number in self._before:
             signal.signal(number, self._received)
         try:
             yield self
         finally:
-            for number, handler in before.items():
+            for number, handler in self._before.items():
                 signal.signal(number, handler)
 
     @contextmanager
@@ -43,14 +44,18 @@ class Interrupts:
         """Inside, a signal interrupts at once: while the user's code runs, or something is waited for."""
         self._allowed = True
         try:
-            if self._waiting:
+            if self.waiting:
                 raise KeyboardInterrupt
             yield
         finally:
             self._allowed = False
 
     def _received(self, number: int, frame: FrameType | None) -> None:
-        self._waiting = True
+        if os.getpid() != self._process:  # a worker forked during the search: nothing of this concerns it
+            signal.signal(number, self._before[number])
+            signal.raise_signal(number)
+            return
+        self.waiting = True
         if self._allowed:
             self._allowed = False  # a second signal must not interrupt the tidying up
             raise KeyboardInterrupt

@@ -94,11 +94,9 @@ def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str
     """Refuse to go on with settings that would make it another run. None in `given` means: as it was."""
     found = []
     for name, value in given.items():
-        if value is None or value == kept[name]:
-            continue
         if name == "space":
             found += _space_differences(kept[name], value)
-        else:
+        elif value is not None and value != kept[name]:
             found.append(f"{name} was {_shown(kept[name])} and is now {_shown(value)}")
     if found:
         raise ValueError(
@@ -113,6 +111,8 @@ def _space_differences(kept: Mapping[str, Any], given: Mapping[str, Any]) -> lis
         if name in given and kept[name] != given[name]:
             was, now = (Space.from_dict({name: side[name]})[name] for side in (kept, given))
             found.append(f"{name} was {was} and is now {now}")
+    if not found and list(kept) != list(given):
+        found.append(f"the variables were in the order {', '.join(kept)}, and are in another now")
     return found
 
 

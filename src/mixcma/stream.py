@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.core.sampling import Sample
 from mixcma.optimizer import Optimizer
 from mixcma.outcome import Outcome, read_outcomes
 from mixcma.space import Params
@@ -16,10 +17,11 @@ OLDEST_RESULT = 1
 
 
 class Drawn(NamedTuple):
-    """One candidate: what to evaluate, the latent point (N,) behind it, and the state that drew it."""
+    """One candidate: what to evaluate, the latent points (N,) behind it, and the state that drew it."""
 
     params: Params
-    latent: NDArray[np.float64]
+    latent: NDArray[np.float64]  # v, which was decoded
+    unmutated: NDArray[np.float64]  # the same before integers were mutated, where the method does that
     run: int
     generation: int
     slot: int  # number of the draw in its run
@@ -41,11 +43,11 @@ class Stream:
     def draw(self) -> Drawn:
         """A candidate from the newest state; its noise is that of its number."""
         number, self._drawn = self._drawn, self._drawn + 1
-        optimizer = self.optimizer
-        block, row = divmod(number, optimizer.popsize)
-        latent = optimizer.method.sample(optimizer.setting, optimizer.state, optimizer.noise(block)).v[row]
-        params = optimizer.encoding.decode(latent[None])[0]
-        return Drawn(params, latent, optimizer.run, optimizer.generation, number)
+        optimizer, state = self.optimizer, self.optimizer.state
+        sample = self._sample(number)
+        unmutated = state.m + state.sigma * sample.y if optimizer.method.needs_uniforms else sample.v
+        params = optimizer.encoding.decode(sample.v[None])[0]
+        return Drawn(params, sample.v, unmutated, optimizer.run, optimizer.generation, number)
 
     def take(self, drawn: Drawn, outcome: Outcome) -> bool:
         """Use a result, if it is young enough; whether it closed a generation."""
@@ -56,7 +58,25 @@ class Stream:
         if len(self._results) < optimizer.popsize:
             return False
         results, self._results = self._results, []
-        v = np.array([drawn.latent for drawn, _ in results])
-        sample = optimizer.method.express(optimizer.setting, optimizer.state, v)
+        rows = [self._learnt_from(drawn) for drawn, _ in results]
+        sample = Sample(*(None if column[0] is None else np.stack(column) for column in zip(*rows)))
         optimizer.advance(sample, read_outcomes([outcome for _, outcome in results]))
         return True
+
+    def _learnt_from(self, drawn: Drawn) -> Sample:
+        """What the present state drew as it was drawn; older candidates expressed in the present state."""
+        optimizer = self.optimizer
+        if drawn.generation == optimizer.generation:
+            return self._sample(drawn.slot)
+        v, unmutated = drawn.latent[None], drawn.unmutated[None]
+        return _row(optimizer.method.express(optimizer.setting, optimizer.state, v, unmutated), 0)
+
+    def _sample(self, number: int) -> Sample:
+        """The draw of that number from the present state: (N,) each."""
+        optimizer = self.optimizer
+        block, row = divmod(number, optimizer.popsize)
+        return _row(optimizer.method.sample(optimizer.setting, optimizer.state, optimizer.noise(block)), row)
+
+
+def _row(sample: Sample, row: int) -> Sample:
+    return Sample(*(None if part is None else part[row] for part in sample))

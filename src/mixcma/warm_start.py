@@ -25,11 +25,15 @@ def warm_start(encoding: Encoding, history: History) -> State:
 
     m = mean of the promising points;  covariance = alpha^2 I + their covariance.
     """
+    if not isinstance(history, Iterable):
+        raise ValueError(
+            f"history: expected pairs of parameters and value, but got {history!r:.80}; write [(params, value), ...]"
+        )
     points = promising(encoding, history)
     if not points:
         return initial_state(encoding.initial_mean)
     u = np.array([encoding.encode(params) for params in points])
-    alpha = NEIGHBOURHOOD / INITIAL_FRACTION  # a latent unit is that part of the range
+    alpha = NEIGHBOURHOOD / INITIAL_FRACTION  # a latent unit is that part of the range, where std is the default
     covariance = alpha**2 * np.eye(encoding.dimension) + np.cov(u, rowvar=False, bias=True)
     return started_from(u.mean(axis=0), covariance)
 

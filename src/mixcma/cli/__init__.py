@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
+from mixcma.cli.check import check
+from mixcma.cli.export import export
+from mixcma.cli.init import init
+from mixcma.cli.report import report
 from mixcma.cli.reproduce import reproduce
+from mixcma.cli.run import resume, run
+from mixcma.cli.show import show
 
 
 @click.group()
@@ -13,4 +19,5 @@ def main() -> None:
     """Minimise a black box over floats, integers, booleans and number sets, all at once."""
 
 
-main.add_command(reproduce)
+for command in (init, check, run, resume, show, report, export, reproduce):
+    main.add_command(command)

@@ -53,8 +53,11 @@ class Cma:
         y, step, norm_sq = gaussian(state, noise.normal)
         return Sample(y, step, state.m[..., None, :] + step, norm_sq)
 
-    def express(self, setting: Setting, state: State, v: Array) -> Sample:
-        """Latent points (..., L, N) from elsewhere, as if this state had drawn them: v = m + sigma y."""
+    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+        """Latent points (..., L, N) from elsewhere, as if this state had drawn them: v = m + sigma y.
+
+        `unmutated` are the same points before integers were mutated, where a method does that.
+        """
         return expressed(setting.strategy, state, v, v - state.m[..., None, :])
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
@@ -98,7 +101,7 @@ class Margin(Cma):
         y, step, norm_sq = gaussian(state, noise.normal)
         return Sample(y, step, state.m[..., None, :] + state.A[..., None, :] * step, norm_sq)
 
-    def express(self, setting: Setting, state: State, v: Array) -> Sample:
+    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
         """v = m + sigma A y."""
         return expressed(setting.strategy, state, v, (v - state.m[..., None, :]) / state.A[..., None, :])
 
@@ -182,9 +185,14 @@ class IntegerMutation(Cma):
             norm_sq = squared_norm(whitened)[..., 0]
         return Sample(y, step, v, norm_sq, self._penalty(setting, v))
 
-    def express(self, setting: Setting, state: State, v: Array) -> Sample:
-        """Where an integer was mutated is not known any more: all of the step counts as drawn."""
-        return super().express(setting, state, v)._replace(penalty=self._penalty(setting, v))
+    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+        """As in `sample`: y is that of the unmutated point, v moves the mean."""
+        whole = super().express(setting, state, v)._replace(penalty=self._penalty(setting, v))
+        if unmutated is None:
+            return whole
+        drawn = super().express(setting, state, unmutated)
+        norm_sq = whole.norm_sq if self.negative_norm == "mutated" else drawn.norm_sq
+        return whole._replace(y=drawn.y, step=v - state.m[..., None, :], norm_sq=norm_sq)
 
     def _penalty(self, setting: Setting, v: Array) -> Array | None:
         if not self.box:

@@ -8,6 +8,9 @@ from mixcma.core.namespace import Array, namespace, squared_norm
 from mixcma.core.state import State
 from mixcma.core.strategy import Strategy
 
+# Negative weights are divided by ||C^(-1/2) y||^2; a point at the mean itself must not make that a division by 0.
+SMALLEST_NORM_SQ = 1e-300
+
 
 class Noise(NamedTuple):
     """A generation's random numbers. The uniforms are in (0, 1] and used by CMA-ES-IM alone."""
@@ -42,6 +45,6 @@ def expressed(strategy: Strategy, state: State, v: Array, step: Array) -> Sample
     """
     xp, n = namespace(v), strategy.dimension
     y = step / state.sigma[..., None]
-    length = xp.sqrt(squared_norm(y @ state.inverse_root))
-    kept = xp.minimum(1.0, (n**0.5 + 2 * n / (n + 2)) / xp.maximum(length, 1e-300))
+    length = xp.sqrt(xp.maximum(squared_norm(y @ state.inverse_root), SMALLEST_NORM_SQ))
+    kept = xp.minimum(1.0, (n**0.5 + 2 * n / (n + 2)) / length)
     return Sample(kept * y, kept * step, v, ((kept * length) ** 2)[..., 0])

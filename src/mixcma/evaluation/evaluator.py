@@ -6,7 +6,7 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import NamedTuple, Protocol
 
-from mixcma.evaluation.objective import Objective, Report, UnsendableObjective, evaluate
+from mixcma.evaluation.objective import Objective, Report, UnsendableObjective, error_text, evaluate, unloadable
 from mixcma.evaluation.workers import Engine, Workers
 from mixcma.outcome import failure
 from mixcma.space import Params
@@ -80,12 +80,24 @@ class OnExecutor:
         self._params: dict[int, Params] = {}
         self._deaths: dict[int, int] = {}
         try:
-            engine.check()
-        except BrokenExecutor:
-            engine.make_again()
+            self._check()
         except BaseException:
             engine.close()
             raise
+
+    def _check(self) -> None:
+        """See that the objective can be loaded; a worker that dies over it is given two more chances."""
+        for retries_left in (2, 1, 0):
+            try:
+                self._engine.check()
+                return
+            except UnsendableObjective:
+                raise
+            except Exception as error:
+                if not retries_left:
+                    raise UnsendableObjective(unloadable(error_text(error))) from error
+                if isinstance(error, BrokenExecutor):
+                    self._engine.make_again()
 
     def submit(self, ticket: int, params: Params) -> None:
         self._params[ticket] = params

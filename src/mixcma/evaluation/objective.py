@@ -8,14 +8,15 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import cloudpickle
 
 from mixcma.outcome import Outcome, failure, interpret
 from mixcma.space import Params
 
-Objective = Callable[[Params], float | Outcome]
-# An objective with this attribute is called with the number of the evaluation too, as the run file counts.
+# The second kind has the attribute below, and is called with the number of the evaluation in the run file too.
+Objective = Callable[[Params], float | Outcome] | Callable[[Params, int], float | Outcome]
 TAKES_ID = "takes_id"
 
 
@@ -26,15 +27,21 @@ class Report:
     outcome: Outcome
     started: float  # seconds since the epoch
     seconds: float
-    exception: BaseException | None = None
+    exception: BaseException | bytes | None = None  # pickled, where it came from another process
     timed_out: bool = False
+
+    def raise_failure(self) -> NoReturn:
+        """Raise what the objective raised, or an error that says how it failed."""
+        exception = pickle.loads(self.exception) if isinstance(self.exception, bytes) else self.exception
+        raise exception or ValueError(f"the objective: {self.outcome.error}")
 
 
 def evaluate(objective: Callable[..., object], params: Params, id: int) -> Report:
     """Call the objective with its own copy of `params`; an exception is a failed evaluation."""
     started, clock = time.time(), time.perf_counter()
     try:
-        returned = objective(dict(params), id) if hasattr(objective, TAKES_ID) else objective(dict(params))
+        takes_id = getattr(objective, TAKES_ID, False) is True  # a proxy may claim to have any attribute
+        returned = objective(dict(params), id) if takes_id else objective(dict(params))
     except (Exception, SystemExit) as error:
         return Report(raised(error), started, time.perf_counter() - clock, error)
     return Report(outcome_of(returned), started, time.perf_counter() - clock)
@@ -46,10 +53,20 @@ def outcome_of(returned: object) -> Outcome:
         return interpret(returned)
     except ValueError as error:
         return failure(str(error))
+    except Exception as error:  # reading it runs code of the user's
+        what = f"a {type(returned).__name__} that cannot be read ({error_text(error)})"
+        return failure(f"expected a number, but the objective returned {what}")
 
 
 def raised(error: BaseException) -> Outcome:
-    return failure(f"{type(error).__name__}: {error}")
+    return failure(error_text(error))
+
+
+def error_text(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # it cannot even be shown
+        return type(error).__name__
 
 
 class UnsendableObjective(ValueError):
@@ -76,7 +93,7 @@ class Portable:
             raise UnsendableObjective(
                 "objective: expected a function that can be sent to worker processes, but pickling it failed "
                 f"({type(error).__name__}: {error}); create locks, open files and connections inside the function, "
-                "or run it in threads: workers=ThreadPoolExecutor(...)"
+                "or run it in threads, without a timeout: workers=ThreadPoolExecutor(...)"
             ) from error
         self._payload = payload
         return payload
@@ -102,7 +119,7 @@ class Arrived:
 
     def __call__(self, params: Params, id: int) -> Report:
         report = evaluate(_loaded(self.payload), params, id)
-        return replace(report, exception=sendable(report.exception))
+        return replace(report, exception=pickled_exception(report.exception))
 
 
 @functools.lru_cache(maxsize=8)
@@ -110,24 +127,25 @@ def _loaded(payload: bytes) -> Objective:
     try:
         objective: Objective = cloudpickle.loads(payload)
     except Exception as error:
-        raise UnsendableObjective(unloadable(error)) from error
+        raise UnsendableObjective(unloadable(error_text(error))) from error
     return objective
 
 
-def unloadable(error: object) -> str:
+def unloadable(error: str) -> str:
     return (
-        f"objective: it cannot be loaded in a worker process ({type(error).__name__}: {error}); "
+        f"objective: it cannot be loaded in a worker process ({error}); "
         "make its module importable there, or define it in the script or notebook itself"
     )
 
 
-def sendable(exception: BaseException | None) -> BaseException | None:
-    """The exception with its traceback as a note, or None where pickling would lose or break it."""
-    if exception is None:
-        return None
-    exception.add_note("".join(traceback.format_exception(exception)))
+def pickled_exception(exception: BaseException | bytes | None) -> bytes | None:
+    """An exception, of whatever class, as bytes, with its traceback as a note; None where that cannot be."""
+    if not isinstance(exception, BaseException):
+        return exception
     try:
-        pickle.loads(pickle.dumps(exception))
+        exception.add_note("".join(traceback.format_exception(exception)))
+        payload: bytes = cloudpickle.dumps(exception)
+        pickle.loads(payload)
     except Exception:
         return None
-    return exception
+    return payload

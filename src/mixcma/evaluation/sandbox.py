@@ -62,7 +62,10 @@ class Sandbox:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        """Looks without reaping: until that, the number of the process group is nobody else's."""
+        if self._process.returncode is not None:
+            return False
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def call(self, params: Params, id: int, timeout: float | None) -> Report:
         """Evaluate; past `timeout` seconds the process group is ended and the evaluation has failed."""
@@ -76,7 +79,7 @@ class Sandbox:
         except (EOFError, OSError) as gone:
             raise SandboxDied(f"the worker process that evaluated it died ({self.end()})") from gone
         started, seconds, returned, error, exception = pickle.loads(answer)
-        outcome = outcome_of(returned) if error is None else failure(error)
+        outcome = outcome_of(pickle.loads(returned)) if error is None else failure(error)
         return Report(outcome, started, seconds, exception)
 
     def _answers_within(self, seconds: float) -> bool:

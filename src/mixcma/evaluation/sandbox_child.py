@@ -1,11 +1,12 @@
 """The program inside a sandbox: evaluates what it is sent, until its owner hangs up.
 
-It runs as a script, imports nothing of mixcma (so it starts fast), and sends back what the objective
-returned for the owner to read. Being the leader of a process group, it takes its children with it.
+It runs as a script, imports nothing of mixcma if it can (so it starts fast), and sends back what the
+objective returned for the owner to read. Being the leader of a process group, it takes its children with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -16,6 +17,8 @@ import time
 import traceback
 from multiprocessing.connection import Connection
 from typing import Any
+
+import cloudpickle
 
 # An idle sandbox ends after this many seconds; its owner starts another when it needs one.
 LONGEST_IDLE = 60.0
@@ -55,23 +58,45 @@ def _end() -> None:
 
 
 def _answer(objective: Any, params: dict[str, Any], id: int) -> bytes:
-    """(started, seconds, returned, error, exception), pickled."""
+    """(started, seconds, returned, error, exception), pickled; what was returned or raised is pickled by itself."""
     started, clock = time.time(), time.perf_counter()
     returned, error, exception = None, None, None
     try:
-        returned = objective(params, id) if hasattr(objective, "takes_id") else objective(params)
+        takes_id = getattr(objective, "takes_id", False) is True
+        returned = objective(params, id) if takes_id else objective(params)
     except (Exception, SystemExit) as raised:
-        error, exception = f"{type(raised).__name__}: {raised}", raised
-        raised.add_note("".join(traceback.format_exception(raised)))
+        error, exception = _described(raised)
     seconds = time.perf_counter() - clock
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # this process is ended by a signal, which asks no buffers
+    return pickle.dumps((started, seconds, _sent(returned), error, exception))
+
+
+def _described(raised: BaseException) -> tuple[str, bytes | None]:
+    """An exception as a text, and as bytes where it can be sent, with its traceback as a note."""
     try:
-        answer = pickle.dumps((started, seconds, returned, error, exception))
-        pickle.loads(answer)
-    except Exception as broken:
-        if error is None:
-            error = f"expected a number, but the objective returned a {type(returned).__name__} ({broken})"
-        answer = pickle.dumps((started, seconds, None, error, None))
-    return answer
+        text = f"{type(raised).__name__}: {raised}"
+    except Exception:  # it cannot even be shown
+        text = type(raised).__name__
+    try:
+        raised.add_note("".join(traceback.format_exception(raised)))
+        payload: bytes = cloudpickle.dumps(raised)
+        pickle.loads(payload)
+    except Exception:
+        return text, None
+    return text, payload
+
+
+def _sent(returned: object) -> bytes:
+    """What the objective returned, as bytes. What cannot be sent is read here, and its outcome sent."""
+    for dumps in (pickle.dumps, cloudpickle.dumps):
+        with contextlib.suppress(Exception):
+            payload: bytes = dumps(returned)
+            pickle.loads(payload)
+            return payload
+    from mixcma.evaluation.objective import outcome_of  # not at the top: it would make every start slow
+
+    return pickle.dumps(outcome_of(returned))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,10 @@ class Engine:
     """An executor with the objective as the task it is given; the executor schedules, this only opens and closes."""
 
     def __init__(self, workers: Workers, objective: Objective, timeout: float | None) -> None:
+        sandboxed = timeout is not None or isinstance(workers, int)
+        self.task: Any = Sandboxes(objective, timeout) if sandboxed else Portable(objective)
+        if isinstance(self.task, Portable) and (isinstance(workers, str) or _pickles(workers)):
+            self.task.pickled()  # what cannot be sent fails here, before anything is opened
         self._own: Callable[[], object] | None = None  # closes what was opened here
         if isinstance(workers, int):
             # a thread holds a process each: one that dies or hangs is replaced, and the others notice nothing
@@ -42,18 +46,17 @@ class Engine:
             self.executor, self._own = _dask_executor(workers.removeprefix(DASK))
         else:
             self.executor = workers
-        sandboxed = timeout is not None or isinstance(workers, int)
-        self.task = Sandboxes(objective, timeout) if sandboxed else Portable(objective)
-        if isinstance(self.task, Portable) and _pickles(self.executor):
-            self.task.pickled()  # what cannot be sent fails here, before the start
         self.capacity = _capacity(self.executor)
+        # dask takes equal calls for the same one, and would answer a second search with the first one's results
+        self._options = {"pure": False} if _package(self.executor) == "distributed" else {}
 
     def submit(self, params: Params, id: int) -> Future[Report]:
-        return self.executor.submit(self.task, params, id)
+        future: Future[Report] = self.executor.submit(self.task, params, id, **self._options)
+        return future
 
     def check(self) -> None:
         """Load the objective in one worker, so that one that cannot be loaded is found before the start."""
-        self.executor.submit(_load, self.task).result()
+        self.executor.submit(_load, self.task, **self._options).result()
 
     def make_again(self) -> None:
         """Replace a broken pool by a new one of the same make."""
@@ -67,15 +70,28 @@ class Engine:
             self._own()
 
     def _shut_down(self) -> None:
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        """Close an executor made here, without waiting for evaluations that nobody needs any more."""
+        executor: Any = self.executor
+        if _package(executor) == "loky":
+            executor.shutdown(wait=True, kill_workers=True)
+            return
+        processes = list((getattr(executor, "_processes", None) or {}).values())
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+        executor.shutdown(wait=True)
+
+
+def _package(executor: object) -> str:
+    return type(executor).__module__.partition(".")[0]
 
 
 def _load(task: Any) -> None:
     task.load()
 
 
-def _pickles(executor: Executor) -> bool:
-    return isinstance(executor, ProcessPoolExecutor) or type(executor).__module__.partition(".")[0] in PICKLING
+def _pickles(executor: object) -> bool:
+    return isinstance(executor, ProcessPoolExecutor) or _package(executor) in PICKLING
 
 
 def _capacity(executor: Executor) -> int | None:
@@ -93,9 +109,13 @@ def _another(broken: Executor) -> Executor:
     if isinstance(broken, ProcessPoolExecutor):
         made: Any = broken
         return ProcessPoolExecutor(
-            made._max_workers, mp_context=made._mp_context, initializer=made._initializer, initargs=made._initargs
+            made._max_workers,
+            mp_context=made._mp_context,
+            initializer=made._initializer,
+            initargs=made._initargs,
+            max_tasks_per_child=made._max_tasks_per_child,
         )
-    if type(broken).__module__.partition(".")[0] == "loky":
+    if _package(broken) == "loky":
         import loky
 
         made = broken

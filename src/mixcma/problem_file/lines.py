@@ -30,10 +30,11 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int:
-    """The line of the longest known beginning of `path`; 1 where nothing of it is there."""
+    """The line of `path`, or of what is inside it, or of the longest part of it that is there; else 1."""
     for length in range(len(path), 0, -1):
-        if path[:length] in lines:
-            return lines[path[:length]]
+        inside = [line for found, line in lines.items() if found[:length] == path[:length]]
+        if inside:
+            return min(inside)
     return 1
 
 

@@ -47,7 +47,7 @@ class Problem:
 
     text: str  # the file itself, to be kept with the run
     folder: Path  # where its relative paths start
-    objective: Objective | Command
+    objective: Objective
     space: Space
     timeout: float | None
     run: dict[str, Any] = field(default_factory=dict)  # arguments of `minimize`
@@ -154,15 +154,16 @@ class _Reader:
 
     def _blamed(self, table: object, error: str) -> tuple[str, ...]:
         """The key of a variable's table that an error is about, as far as its text tells."""
-        if isinstance(table, dict):
+        what, _, remedy = error.partition(": ")[2].partition("; ")
+        if isinstance(table, dict) and not remedy.startswith("add "):  # else a key is missing
             for key in table:
-                if re.search(rf"\b{re.escape(key)}\b", error.partition(";")[0].partition(": ")[2]):
+                if re.search(rf"\b{re.escape(key)}\b", what):
                     return (key,)
         return ()
 
     # [objective]
 
-    def _objective(self, table: dict[str, Any], space: Space | None) -> Objective | Command | None:
+    def _objective(self, table: dict[str, Any], space: Space | None) -> Objective | None:
         self._unknown(("objective",), table, OBJECTIVE_KEYS)
         if ("command" in table) == ("python" in table):
             if table or isinstance(self._given.get("objective"), dict):

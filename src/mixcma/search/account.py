@@ -50,7 +50,6 @@ class Account:
             self.failures += 1
             self.first_error = self.first_error or outcome.error
             return
-        self.see(outcome)
         best, key = self.best, (outcome.violation, outcome.value)
         if best is None or key < (best.violation, best.value):
             self.improvements.append(Best(params, outcome.value, outcome.violation, self.evaluations))

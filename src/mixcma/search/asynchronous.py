@@ -36,6 +36,8 @@ class AsynchronousSearch(Search):
             reason = self._fill(stream)
             if reason is None and not optimizer.stop:
                 reason = BUDGET if not self._flying else self._receive_one(stream)
+        while reason is None and self.account.cache and self._flying:  # or else "exhausted" could be said too early
+            reason = self._receive_one(stream)
         return reason or optimizer.stop or BUDGET
 
     def _take_up(self, stream: Stream) -> StopReason | None:
@@ -43,32 +45,39 @@ class AsynchronousSearch(Search):
         unused, self._unused = self._unused, []
         for row in unused:
             assert row.outcome is not None
-            reason = self._use(stream, _drawn(row), row.outcome, row.evaluated)
+            assert row.counted is not None
+            reason = self._use(stream, _drawn(row), row.outcome, row.evaluated, row.counted)
             if reason is not None:
                 return reason
         unfinished, self._unfinished = self._unfinished, []
-        for row in unfinished:
-            self._submit(row.id, _drawn(row))
+        for row in unfinished[: max(0, self.account.budget - self.account.evaluations)]:
+            self._answer_or_submit(stream, row.id, _drawn(row))
         return None
 
     def _fill(self, stream: Stream) -> StopReason | None:
         """Draw from the newest state until every worker is busy, or the budget is spoken for."""
         optimizer, account = stream.optimizer, self.account
         capacity = self.evaluator.capacity or optimizer.popsize
+        known = 0
         while len(self._flying) < capacity and not optimizer.stop:
             if account.evaluations + len(self._flying) >= account.budget or self._following() >= optimizer.popsize:
                 return None
+            if self._flying and known >= optimizer.popsize:  # what flies may change what is drawn
+                return None
             drawn = stream.draw()
-            id = self.file.drawn(drawn.run, drawn.generation, drawn.slot, drawn.params, drawn.latent)
-            known = account.recall(drawn.params)
-            if known is None:
-                self._submit(id, drawn)
-                continue
-            self.file.known(id, known, counts=True)
-            reason = self._use(stream, drawn, known, False)
+            reason = self._answer_or_submit(stream, self.file.drawn(drawn), drawn)
             if reason is not None:
                 return reason
+            known += account.recall(drawn.params) is not None
         return None
+
+    def _answer_or_submit(self, stream: Stream, id: int, drawn: Drawn) -> StopReason | None:
+        known = self.account.recall(drawn.params)
+        if known is None:
+            self._submit(id, drawn)
+            return None
+        counted = self.file.known(id, known, counts=True)
+        return self._use(stream, drawn, known, False, counted)
 
     def _submit(self, id: int, drawn: Drawn) -> None:
         if self.account.cache:
@@ -85,23 +94,24 @@ class AsynchronousSearch(Search):
     def _receive_one(self, stream: Stream) -> StopReason | None:
         id, report = self._next()
         drawn = self._flying.pop(id)
-        self.file.finished(id, report, counts=True)
-        reason = self._use(stream, drawn, report.outcome, True)
+        counted = self.file.finished(id, report, counts=True)
+        reason = self._use(stream, drawn, report.outcome, True, counted)
         for follower, same in self._followers.pop(id, []):
-            self.file.known(follower, report.outcome, counts=True)
-            reason = reason or self._use(stream, same, report.outcome, False)
+            counted = self.file.known(follower, report.outcome, counts=True)
+            reason = reason or self._use(stream, same, report.outcome, False, counted)
         return reason
 
-    def _use(self, stream: Stream, drawn: Drawn, outcome: Outcome, evaluated: bool) -> StopReason | None:
+    def _use(self, stream: Stream, drawn: Drawn, outcome: Outcome, evaluated: bool, counted: int) -> StopReason | None:
+        """Take a result, and learn from it; it was the `counted`-th."""
         optimizer = stream.optimizer
         if evaluated:
             self._take(optimizer, drawn.params, outcome)
-        else:
+        if drawn.run == optimizer.run:
             self.account.see(outcome)
         if self.account.reached:
             return TARGET
-        if stream.take(drawn, outcome):
-            self.file.closed(optimizer)
+        if not optimizer.stop and stream.take(drawn, outcome):
+            self.file.closed(optimizer, counted)
             if self._asks_to_stop(optimizer):
                 return CALLBACK
         return None
@@ -109,4 +119,4 @@ class AsynchronousSearch(Search):
 
 def _drawn(row: Row) -> Drawn:
     assert row.latent is not None
-    return Drawn(row.params, row.latent, row.run, row.generation, row.slot)
+    return Drawn(row.params, row.latent[0], row.latent[-1], row.run, row.generation, row.slot)

@@ -58,6 +58,8 @@ class Search(ABC):
             return reason
         account = self.account
         while True:
+            if account.reached:  # by what the run file holds
+                return TARGET
             reason = self._one_run(optimizer)
             logger.info("run %d ended after %d evaluations: %s", optimizer.run, account.evaluations, reason)
             if reason is not optimizer.stop or reason is FAILING or optimizer.run >= restarts:
@@ -93,9 +95,10 @@ class Search(ABC):
             return None
         outcomes, reason = self._together(optimizer, entries)
         if reason is None:
-            ranked = sorted(zip(outcomes, entries), key=lambda pair: (pair[0].violation, pair[0].value))
-            optimizer.move_to(ranked[0][1].params)
-            self.file.moved(optimizer)
+            outcome, best = min(zip(outcomes, entries), key=lambda pair: (pair[0].violation, pair[0].value))
+            if not outcome.failed:
+                optimizer.move_to(best.params)
+                self.file.moved(optimizer)
         return reason
 
     def _together(self, optimizer: Optimizer, entries: list[Entry]) -> tuple[list[Outcome], StopReason | None]:
@@ -119,10 +122,10 @@ class Search(ABC):
                 raise
             outcome = plan.answers[source]
             outcomes.append(outcome)
+            self.account.see(outcome)
             if slot in plan.evaluated:
                 self._take(optimizer, params, outcome)
             else:
-                self.account.see(outcome)
                 self.file.known(id, outcome)
             if self.account.reached:
                 return outcomes, TARGET
@@ -165,7 +168,7 @@ class Search(ABC):
             finished = self.evaluator.next()
         report = finished.report
         if self.raise_errors and report.outcome.failed:
-            raise report.exception or ValueError(f"the objective: {report.outcome.error}")
+            report.raise_failure()
         return finished
 
     def _take(self, optimizer: Optimizer, params: Params, outcome: Outcome) -> None:

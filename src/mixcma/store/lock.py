@@ -8,36 +8,54 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 from pathlib import Path
 
 # The lock is the process's: it does not pass to forked workers, which may outlive a killed process. So one
 # process could take it twice; these are the paths it holds.
 _held: set[Path] = set()
+_holding = threading.Lock()
 
 
 class Lock:
     """Held from creation to `release`. The lock file says who holds it."""
 
     def __init__(self, run_file: Path) -> None:
-        self._path = run_file.resolve().with_name(run_file.name + ".lock")
-        if self._path in _held:
-            raise _in_use(run_file, "another search of this process")
-        self._file = _locked(run_file, self._path)
-        _held.add(self._path)
-        holder = {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "program": sys.argv[0] or "python",
-            "since": time.strftime("%Y-%m-%d %H:%M:%S"),
-        }
-        os.ftruncate(self._file, 0)
-        os.write(self._file, json.dumps(holder).encode())
+        self._path = lock_path(run_file)
+        with _holding:
+            if self._path in _held:
+                raise _in_use(run_file, "another search of this process")
+            self._file = _locked(run_file, self._path)
+            try:
+                _sign(self._file)
+            except BaseException:
+                os.close(self._file)
+                raise
+            _held.add(self._path)
 
     def release(self) -> None:
-        self._path.unlink(missing_ok=True)
-        os.close(self._file)
-        _held.discard(self._path)
+        with _holding:
+            self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            _held.discard(self._path)
+
+
+def lock_path(run_file: Path) -> Path:
+    """Beside the file itself, whatever name it is called by."""
+    file = run_file.resolve()
+    return file.with_name(file.name + ".lock")
+
+
+def _sign(file: int) -> None:
+    holder = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "program": sys.argv[0] or "python",
+        "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+    }
+    os.ftruncate(file, 0)
+    os.write(file, json.dumps(holder).encode())
 
 
 def _locked(run_file: Path, path: Path) -> int:
@@ -58,6 +76,25 @@ def _locked(run_file: Path, path: Path) -> int:
 
 def _in_use(run_file: Path, holder: str) -> ValueError:
     return ValueError(f"run_file: {run_file} is in use by {holder}; wait until it has ended, or use another file")
+
+
+def holder(run_file: Path) -> str | None:
+    """Who uses a run file now; None if nobody does."""
+    path = lock_path(run_file)
+    with _holding:
+        if path in _held:  # closing another handle of it would give the lock away
+            return "this process"
+        try:
+            file = os.open(path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return _holder(file)
+        finally:
+            os.close(file)
+    return None
 
 
 def _holder(file: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +30,6 @@ from mixcma.store.schema import (
     unpack,
 )
 
-MAGIC = b"SQLite format 3\x00"
-
 
 class Row(NamedTuple):
     """One candidate of a run file."""
@@ -45,7 +44,7 @@ class Row(NamedTuple):
     started: float | None
     seconds: float | None
     counted: int | None
-    latent: NDArray[np.float64] | None
+    latent: NDArray[np.float64] | None  # (1 or 2, N): the latent point; before integers were mutated, if they were
 
     @property
     def finished(self) -> bool:
@@ -88,15 +87,28 @@ class Record:
     generations: list[Generation]
     snapshot: Snapshot
     snapshot_run: int
+    total: tuple[int, int]  # of rows, and of their checksums
+    replaceable: dict[tuple[str, object], int]  # the checksums, by table and key, of rows that may yet change
 
 
 def read(path: str | Path) -> Record:
     """The content of a run file, or a `DamagedRunFile` that says why it cannot be trusted.
 
-    Works while another process writes to it.
+    Works while another process writes to it. Nothing is written, neither to the file nor beside it.
     """
     path = Path(path)
-    with _opened(path) as connection:
+    _check_there(path)
+    quiet = not _wal(path).exists()  # then nobody writes, and the file alone is all there is
+    try:
+        return _read(path, quiet)
+    except DamagedRunFile:
+        if quiet and _wal(path).exists():  # somebody began to write while it was being read
+            return _read(path, False)
+        raise
+
+
+def _read(path: Path, quiet: bool) -> Record:
+    with _opened(path, quiet) as connection:
         tables = {table: _rows(connection, path, table) for table in TABLES}
     try:
         return _record(path, tables)
@@ -106,42 +118,54 @@ def read(path: str | Path) -> Record:
         raise _damaged(path, str(error)) from error
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read-only view of one moment, after the checks that concern the file as a whole."""
-    _check_header(path)
+def _wal(path: Path) -> Path:
+    file = path.resolve()
+    return file.with_name(file.name + "-wal")
+
+
+def _check_there(path: Path) -> None:
+    """What the file system says; the file itself is opened by SQLite alone, whose locks another handle would lose."""
     try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise DamagedRunFile(f"run_file: expected a run file at {path}, but there is none; check the path") from None
+    except (OSError, ValueError) as error:
+        raise DamagedRunFile(f"run_file: {path} cannot be read ({error}); check the path") from error
+    if path.is_dir():
+        raise DamagedRunFile(f"run_file: expected a run file at {path}, but it is a folder; name a file in it")
+    if not os.access(path, os.R_OK):
+        raise DamagedRunFile(f"run_file: {path} cannot be read (Permission denied); make it readable")
+    if size == 0:
+        raise _foreign(path, "empty")
+
+
+@contextlib.contextmanager
+def _opened(path: Path, quiet: bool) -> Iterator[sqlite3.Connection]:
+    """A view of one moment, after the checks that concern the file as a whole."""
+    mode = "mode=ro&immutable=1" if quiet else "mode=ro"
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
         with contextlib.closing(connection):
             connection.execute("BEGIN")
             _check_kind(connection, path)
             yield connection
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error):
+            raise _foreign(path, "something else") from error
+        raise _damaged(path, str(error)) from error
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise _damaged(path, str(error)) from error
 
 
-def _check_header(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(MAGIC))
-    except FileNotFoundError:
-        raise DamagedRunFile(f"run_file: expected a run file at {path}, but there is none; check the path") from None
-    except OSError as error:
-        raise DamagedRunFile(f"run_file: {path} cannot be read ({error.strerror}); check the path") from error
-    if start != MAGIC:
-        raise DamagedRunFile(
-            f"run_file: expected a run file of mixcma, but {path} is {'empty' if not start else 'something else'}; "
-            "choose another path"
-        )
+def _foreign(path: Path, what: str) -> DamagedRunFile:
+    return DamagedRunFile(f"run_file: expected a run file of mixcma, but {path} is {what}; choose another path")
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != APPLICATION_ID:
-        raise DamagedRunFile(
-            f"run_file: expected a run file of mixcma, but {path} is another program's database; choose another path"
-        )
+        raise _foreign(path, "another program's database")
     if version != VERSION:
         raise DamagedRunFile(
             f"run_file: {path} has version {version} of the format, and this mixcma reads version {VERSION}; "
@@ -165,23 +189,43 @@ def _rows(connection: sqlite3.Connection, path: Path, table: str) -> list[tuple[
     for row in rows:
         if checksum(row[:-1]) != row[-1]:
             raise _damaged(path, f"the checksum of {table} {row[0]} does not fit")
-    return [row[:-1] for row in rows]
+    return rows
 
 
 def _record(path: Path, tables: dict[str, list[tuple[Any, ...]]]) -> Record:
-    settings = {name: json.loads(value) for name, value in tables["setting"]}
+    ((_, count, total, _),) = tables.pop("total")
+    if (count, total) != total_of(tables):
+        raise _damaged(path, "rows are missing or older than they should be")
+    settings = {name: json.loads(value) for name, value, _ in tables["setting"]}
     space = Space.from_dict(settings["space"])
-    rows = [_row(space.names, *row) for row in tables["evaluation"]]
-    generations = [_generation(*row) for row in tables["generation"]]
-    for table, numbered in (("evaluation", rows), ("generation", generations)):
-        if [entry.id for entry in numbered] != list(range(1, len(numbered) + 1)):
-            raise _damaged(path, f"rows of {table} are missing")
-    ((_, run, numbers, layout, arrays),) = tables["snapshot"]
-    runs = [RunRow(*row) for row in tables["run"]]
-    if [entry.run for entry in runs] != list(range(len(runs))) or run != len(runs) - 1:
-        raise _damaged(path, "a run is missing")
-    snapshot = Snapshot(json.loads(numbers), unpack(layout, arrays))
-    return Record(path, settings, space, runs, rows, generations, snapshot, run)
+    rows = [_row(space, *row[:-1]) for row in tables["evaluation"]]
+    generations = [_generation(*row[:-1]) for row in tables["generation"]]
+    ((_, run, numbers, layout, arrays, _),) = tables["snapshot"]
+    return Record(
+        path=path,
+        settings=settings,
+        space=space,
+        runs=[RunRow(*row[:-1]) for row in tables["run"]],
+        rows=rows,
+        generations=generations,
+        snapshot=Snapshot(json.loads(numbers), unpack(layout, arrays)),
+        snapshot_run=run,
+        total=(count, total),
+        replaceable=_replaceable(tables),
+    )
+
+
+def _replaceable(tables: dict[str, list[tuple[Any, ...]]]) -> dict[tuple[str, object], int]:
+    found = {(table, row[0]): row[-1] for table in ("setting", "run", "snapshot") for row in tables[table]}
+    status = list(TABLES["evaluation"]).index("status")
+    found.update((("evaluation", row[0]), row[-1]) for row in tables["evaluation"] if row[status] == PENDING)
+    return found
+
+
+def total_of(tables: dict[str, list[tuple[Any, ...]]]) -> tuple[int, int]:
+    """The number of rows of all tables, and the sum of their checksums."""
+    sums = [row[-1] for listed in tables.values() for row in listed]
+    return len(sums), sum(sums)
 
 
 def _generation(
@@ -191,7 +235,7 @@ def _generation(
 
 
 def _row(
-    names: tuple[str, ...],
+    space: Space,
     id: int,
     run: int,
     generation: int,
@@ -211,6 +255,6 @@ def _row(
     outcome = None
     if status != PENDING:
         outcome = Outcome(math.inf if value is None else value, tuple(json.loads(constraints or "[]")), error)
-    point = None if latent is None else np.frombuffer(latent)
-    given = dict(zip(names, json.loads(params)))
+    point = None if latent is None else np.frombuffer(latent).reshape(-1, len(space.free))
+    given = dict(zip(space.names, json.loads(params)))
     return Row(id, run, generation, slot, given, status, outcome, started, seconds, counted, point)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixcma.core.state import deviations
 from mixcma.core.stopping import StopReason
@@ -31,12 +30,14 @@ from mixcma.store.schema import (
     PENDING,
     TABLES,
     TIMED_OUT,
+    VERSION,
     DamagedRunFile,
+    checksum,
     insert,
     pack,
-    sealed,
     statements,
 )
+from mixcma.stream import Drawn
 
 logger = logging.getLogger("mixcma")
 Cells = tuple[object, ...]  # a row of a table, without its checksum
@@ -54,6 +55,8 @@ LONGEST_ERROR = 2000
 X0_GENERATION = -1
 # Values this close are the same number, rounded differently.
 SAME_POINT = 1e-6
+# The tables whose rows may be replaced at any time; candidates are until they are finished.
+REPLACED = ("setting", "run", "snapshot")
 
 
 class Entry(NamedTuple):
@@ -81,7 +84,7 @@ class NoFile:
     def x0(self) -> list[Entry]:
         return self._numbered(self._x0)
 
-    def drawn(self, run: int, generation: int, slot: int, params: Params, latent: NDArray[np.float64]) -> int:
+    def drawn(self, drawn: Drawn) -> int:
         self._ids += 1
         return self._ids
 
@@ -95,11 +98,13 @@ class NoFile:
 
     def end_run(self, optimizer: Optimizer, evaluations_before: int, stop: StopReason) -> None: ...
 
-    def closed(self, optimizer: Optimizer) -> None: ...
+    def closed(self, optimizer: Optimizer, counted: int) -> None: ...
 
-    def finished(self, id: int, report: Report, counts: bool = False) -> None: ...
+    def finished(self, id: int, report: Report, counts: bool = False) -> int:
+        return 0
 
-    def known(self, id: int, outcome: Outcome, counts: bool = False) -> None: ...
+    def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
+        return 0
 
     def set(self, name: str, value: object) -> None: ...
 
@@ -115,13 +120,18 @@ class RunFile:
     def __init__(self, path: Path, must_exist: bool = False) -> None:
         """Take the lock; `record` is what the file holds, None where there is no file yet."""
         self.path = path
+        if not path.name or "\0" in str(path):
+            raise ValueError(f"run_file: expected the path of a file, but got {str(path)!r}; name one")
         if not path.parent.is_dir():
             raise ValueError(f"run_file: expected a folder at {path.parent}, but there is none; create it first")
+        self._file = path.resolve()  # what SQLite keeps beside a file is beside what a link leads to
         try:
             self._lock = Lock(path)
         except OSError as error:
             raise ValueError(f"run_file: {path} cannot be written ({error.strerror}); choose another path") from error
-        self._queue: list[tuple[str, Cells]] = []
+        self._queue: list[tuple[str, Cells]] = []  # rows with their checksums
+        self._total = (0, 0)  # rows, and the sum of their checksums
+        self._replaceable: dict[tuple[str, object], int] = {}  # checksums of rows that may yet change
         self._pending: dict[int, Cells] = {}
         self._recorded: dict[tuple[int, int], list[Row]] = {}
         self._ids = self._generation_ids = 0
@@ -145,40 +155,46 @@ class RunFile:
     def create(self, settings: Mapping[str, object], optimizer: Optimizer, x0: Sequence[Params]) -> None:
         """Make the file, complete from the first moment on: under another name, and renamed when it is."""
         for name, value in settings.items():
-            self._put("setting", (name, json.dumps(value)))
+            self.set(name, value)
         self.begin_run(optimizer, 0)
         for slot, params in enumerate(x0):
             self._candidate(0, X0_GENERATION, slot, params, None)
-        draft = self.path.with_name(self.path.name + ".new")
-        for stale in (draft.name, self.path.name + "-wal", self.path.name + "-shm"):  # of a file that was removed
-            self.path.with_name(stale).unlink(missing_ok=True)
+        draft = self._beside(".new")
+        stale = [draft, *(self._beside(end) for end in (".new-wal", ".new-shm", "-wal", "-shm"))]
         try:
+            for left in stale:  # by a process that was killed, or of a file that was removed
+                left.unlink(missing_ok=True)
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-                connection.execute("PRAGMA journal_mode = MEMORY")
+                connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("BEGIN")
                 for statement in statements():
                     connection.execute(statement)
                 self._write_queue(connection)
                 connection.execute("COMMIT")
-            os.replace(draft, self.path)
+            os.replace(draft, self._file)
         except (sqlite3.Error, OSError) as error:
+            for left in stale:
+                left.unlink(missing_ok=True)
             raise ValueError(f"run_file: {self.path} cannot be written ({error}); choose another path") from error
         self._queue.clear()
         self._connect()
         self._recorded = _by_generation(read(self.path).rows)
 
+    def _beside(self, end: str) -> Path:
+        return self._file.with_name(self._file.name + end)
+
     def begin_run(self, optimizer: Optimizer, evaluations_before: int) -> None:
         """The first run, or a restart. It is committed with its first generation."""
         self._put("run", (optimizer.run, optimizer.popsize, evaluations_before, None))
-        self._snapshot(optimizer)
+        self._snapshot(optimizer, self._counted)
 
     def moved(self, optimizer: Optimizer) -> None:
         """The start of the first run changed. It is committed with its first generation."""
-        self._snapshot(optimizer)
+        self._snapshot(optimizer, 0)
 
     def end_run(self, optimizer: Optimizer, evaluations_before: int, stop: StopReason) -> None:
         self._put("run", (optimizer.run, optimizer.popsize, evaluations_before, stop.name))
-        self._snapshot(optimizer)
+        self._snapshot(optimizer, self._counted)
         self._commit()
 
     def asked(self, optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
@@ -192,7 +208,7 @@ class RunFile:
             return [_entry(row) for row in recorded]
         self._distribution(optimizer)
         if self._since_snapshot >= _snapshot_interval(optimizer):
-            self._snapshot(optimizer)
+            self._snapshot(optimizer, 0)
         self._since_snapshot += 1
         run, generation = optimizer.run, optimizer.generation
         entries = [
@@ -206,31 +222,39 @@ class RunFile:
         """The points to be evaluated before the first generation."""
         return [_entry(row) for row in self._recorded.get((0, X0_GENERATION), [])]
 
-    def drawn(self, run: int, generation: int, slot: int, params: Params, latent: NDArray[np.float64]) -> int:
+    def drawn(self, drawn: Drawn) -> int:
         """A single candidate of an asynchronous run."""
-        id = self._candidate(run, generation, slot, params, latent.tobytes())
+        latent = drawn.latent.tobytes()
+        if drawn.unmutated is not drawn.latent:
+            latent += drawn.unmutated.tobytes()
+        id = self._candidate(drawn.run, drawn.generation, drawn.slot, drawn.params, latent)
         self._commit()
         return id
 
-    def closed(self, optimizer: Optimizer) -> None:
-        """A generation of an asynchronous run closed: in-flight candidates make every state worth keeping."""
+    def closed(self, optimizer: Optimizer, counted: int) -> None:
+        """A generation of an asynchronous run closed, with the result that was `counted` so."""
         self._distribution(optimizer)
-        self._snapshot(optimizer)
+        self._snapshot(optimizer, counted)
         self._commit()
 
-    def finished(self, id: int, report: Report, counts: bool = False) -> None:
-        """An evaluation is done; it is in the file when this returns. `counts`: it is used in this order."""
+    def finished(self, id: int, report: Report, counts: bool = False) -> int:
+        """An evaluation is done; it is in the file when this returns.
+
+        In an asynchronous run it `counts`: results are numbered in the order of their use.
+        """
         status = TIMED_OUT if report.timed_out else FAILED if report.outcome.failed else DONE
         self._settle(id, status, report.outcome, report.started, report.seconds, counts)
         self._commit()
+        return self._counted
 
-    def known(self, id: int, outcome: Outcome, counts: bool = False) -> None:
+    def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
         """A candidate was answered without an evaluation; the file learns it with the next commit."""
         self._settle(id, KNOWN, outcome, None, None, counts)
+        return self._counted
 
     def set(self, name: str, value: object) -> None:
         """Change a setting; committed with what comes next."""
-        self._put("setting", (name, json.dumps(value)))
+        self._put("setting", (name, json.dumps(value, default=_plain)))
 
     def close(self) -> None:
         """Write what is left, and give the file free."""
@@ -272,14 +296,20 @@ class RunFile:
         row = (self._generation_ids, optimizer.run, optimizer.generation, optimizer.step_size, ratio, mean, deviation)
         self._put("generation", row)
 
-    def _snapshot(self, optimizer: Optimizer) -> None:
+    def _snapshot(self, optimizer: Optimizer, counted: int) -> None:
         snapshot = optimizer.snapshot()
-        numbers = {**snapshot.numbers, "counted": self._counted}
+        numbers = {**snapshot.numbers, "counted": counted}
         self._put("snapshot", (1, optimizer.run, json.dumps(numbers), *pack(snapshot.arrays)))
         self._since_snapshot = 0
 
     def _put(self, table: str, row: Cells) -> None:
-        self._queue.append((table, row))
+        """Queue a row, in the place of one with the same key, and keep the total true."""
+        count, total = self._total
+        new, old = checksum(row), self._replaceable.pop((table, row[0]), None)
+        self._total = (count + 1, total + new) if old is None else (count, total - old + new)
+        if table in REPLACED or row[5] == PENDING:
+            self._replaceable[table, row[0]] = new
+        self._queue.append((table, (*row, new)))
 
     # Transactions
 
@@ -287,8 +317,7 @@ class RunFile:
         self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=5.0)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute("COMMIT")
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")  # a true write: can it be written?
         except sqlite3.Error as error:
             self._connection.close()
             raise ValueError(f"run_file: {self.path} cannot be written ({error}); make it writable") from error
@@ -296,6 +325,7 @@ class RunFile:
     def _continue(self, record: Record) -> None:
         """Count on from what the file holds."""
         self._ids, self._generation_ids = len(record.rows), len(record.generations)
+        self._total, self._replaceable = record.total, dict(record.replaceable)
         self._counted = max((row.counted or 0 for row in record.rows), default=0)
         self._recorded = _by_generation(record.rows)
         for row in record.rows:
@@ -338,7 +368,9 @@ class RunFile:
 
     def _write_queue(self, connection: sqlite3.Connection) -> None:
         for table, row in self._queue:
-            connection.execute(_INSERT[table], sealed(row))
+            connection.execute(_INSERT[table], row)
+        total = (1, *self._total)
+        connection.execute(_INSERT["total"], (*total, checksum(total)))
 
     def _choose_sync(self, connection: sqlite3.Connection) -> None:
         now = time.monotonic()
@@ -386,6 +418,13 @@ def _close(params: Params, others: Params) -> bool:
         math.isclose(value, other, rel_tol=SAME_POINT) if isinstance(value, float) else value == other
         for value, other in zip(params.values(), others.values())
     )
+
+
+def _plain(value: object) -> object:
+    """A number of NumPy as one of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be kept in a run file")
 
 
 def _snapshot_interval(optimizer: Optimizer) -> int:

@@ -48,7 +48,7 @@ TABLES: dict[str, dict[str, str]] = {
         "started": "REAL",  # seconds since the epoch
         "seconds": "REAL",
         "counted": "INTEGER",  # in asynchronous runs, the order in which results were used
-        "latent": "BLOB",  # in asynchronous runs
+        "latent": "BLOB",  # in asynchronous runs: the latent point, and where integers were mutated that before it
     },
     # the newest state of the optimizer that was kept: one row
     "snapshot": {
@@ -58,6 +58,8 @@ TABLES: dict[str, dict[str, str]] = {
         "layout": "TEXT",  # JSON: [[name, dtype, shape], ...]
         "arrays": "BLOB",  # the arrays one after the other
     },
+    # how many rows there are in all tables above, and the sum of their checksums: one row
+    "total": {"id": "INTEGER PRIMARY KEY", "rows": "INTEGER", "sum": "INTEGER"},
 }
 
 PENDING, DONE, FAILED, TIMED_OUT, KNOWN = "pending", "done", "failed", "timed out", "known"
@@ -85,13 +87,8 @@ def insert(table: str) -> str:
 
 def checksum(row: Sequence[object]) -> int:
     """Of the values and their types, as Python writes them; any single flipped byte changes it."""
-    shown = [zlib.crc32(value) if isinstance(value, bytes) else value for value in row]
+    shown = [("bytes", len(value), zlib.crc32(value)) if isinstance(value, bytes) else value for value in row]
     return zlib.crc32(repr(shown).encode())
-
-
-def sealed(row: tuple[object, ...]) -> tuple[object, ...]:
-    """The row with its checksum behind it."""
-    return (*row, checksum(row))
 
 
 def pack(arrays: Mapping[str, NDArray[np.float64]]) -> tuple[str, bytes]:

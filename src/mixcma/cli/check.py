@@ -1,0 +1,39 @@
+"""``mixcma check``: is the problem file right, and does one evaluation work?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from mixcma.cli.common import FAILED, problem_of
+from mixcma.cli.run import trial
+from mixcma.progress import duration, value_text
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
+def check(problem: Path) -> None:
+    """Validate the file PROBLEM and make one trial evaluation, in the middle of the space."""
+    described = problem_of(problem)
+    params, report = trial(described)
+    console = Console(highlight=False)
+    table = Table("variable", "kind", "tried with")
+    for name, variable in described.space.items():
+        table.add_row(name, variable.kind, value_text(params[name]))
+    console.print(table)
+    outcome = report.outcome
+    if outcome.failed:
+        console.print(f"The trial evaluation failed: {outcome.error}", style="red", markup=False)
+        sys.exit(FAILED)
+    console.print(f"value {outcome.value:.8g}", end="")
+    if outcome.constraints:
+        shown = ", ".join(f"{g:.6g}" for g in outcome.constraints)
+        console.print(f", constraints {shown}: {'feasible' if outcome.feasible else 'not feasible'}", end="")
+    budget = described.run["budget"]
+    console.print(f", in {report.seconds:.3g} s; {budget} evaluations on one worker would take "
+                  f"{duration(budget * report.seconds)}.")  # fmt: skip
+    console.print(f"{problem} is ready: mixcma run {problem}", markup=False)

@@ -1,0 +1,57 @@
+"""What several commands share: reading their files, and failing with a sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from mixcma.problem_file import Problem, WrongProblem, load_problem
+from mixcma.store import Record, read
+
+# Exit statuses: what was asked for is wrong; it was tried and failed.
+WRONG, FAILED, INTERRUPTED = 2, 1, 130
+
+errors = Console(stderr=True, highlight=False)
+
+run_file_argument: Callable[..., Any] = click.argument("run_file", type=click.Path(path_type=Path, dir_okay=False))
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """An error of the user's becomes a sentence and an exit status, not a traceback."""
+    try:
+        yield
+    except ValueError as error:
+        fail(str(error))
+
+
+def fail(text: str, status: int = WRONG) -> None:
+    errors.print(text, style="red", markup=False, soft_wrap=True)
+    sys.exit(status)
+
+
+def problem_of(path: Path) -> Problem:
+    """The problem of a file; if there are mistakes in it, all of them are printed."""
+    try:
+        return load_problem(path)
+    except WrongProblem as wrong:
+        print_mistakes(wrong)
+        sys.exit(WRONG)
+
+
+def print_mistakes(wrong: WrongProblem) -> None:
+    for mistake in wrong.mistakes:
+        text = f"{wrong.path}:{mistake.line}: {mistake.key}: {mistake.text}"
+        errors.print(text, style="red", markup=False, soft_wrap=True)
+
+
+def record_of(path: Path) -> Record:
+    with sentences():
+        return read(path)
+    raise AssertionError  # `sentences` has exited

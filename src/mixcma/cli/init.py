@@ -1,0 +1,86 @@
+"""``mixcma init``: a problem file to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from mixcma.cli.common import fail
+
+PROBLEM = """\
+# What to minimise. A program: {name} in its arguments is replaced by that variable. There is no shell.
+[objective]
+command = ["python3", "simulate.py", "--radius", "{radius}", "--ribs", "{ribs}", "--lined", "{lined}"]
+value = "json:cost"          # in the JSON it prints; or "stdout" (its last line), "regex:cost=(.*)", "file:out.txt"
+constraints = "json:limits"  # numbers that must be <= 0; leave it out if there are none
+timeout = 60                 # seconds after which an evaluation is ended and counts as failed
+# workdir = "runs/{id}"      # a folder of its own for every evaluation
+# python = "module:function" # instead of command: a Python function that takes a dict and returns a number
+
+[run]
+budget = 500                 # the largest number of evaluations
+seed = 1                     # the same seed gives the same run
+workers = 2                  # processes that evaluate at once; the result does not depend on it
+# target = 0.0               # stop as soon as this value is reached
+# run_file = "problem.db"    # where the run is kept; make the same call again and it goes on
+# x0 = { radius = 50.0, ribs = 4, lined = false }   # a point to start from
+
+# What may be varied: a table for each variable.
+[space.radius]
+type = "float"               # low and high; log = true for a logarithmic scale
+low = 10
+high = 200
+
+[space.ribs]
+type = "int"                 # low and high; step = 2; log = true
+low = 1
+high = 12
+
+[space.lined]
+type = "bool"
+
+# [space.plate]
+# type = "discrete"          # any set of numbers
+# values = [0.5, 0.75, 1.0, 1.5]
+"""
+
+PROGRAM = '''\
+"""A stand-in for your simulator: prints a cost and a limit as JSON."""
+
+import argparse
+import json
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--radius", type=float)
+parser.add_argument("--ribs", type=int)
+parser.add_argument("--lined", choices=["true", "false"])
+given = parser.parse_args()
+
+strength = given.radius * (3 + given.ribs) * (1.5 if given.lined == "true" else 1)
+cost = 0.02 * given.radius**2 + 7 * given.ribs + (20 if given.lined == "true" else 0)
+print(json.dumps({"cost": cost, "limits": [600 - strength]}))
+'''
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
+def init(folder: Path) -> None:
+    """Write a problem.toml to start from, and a small program for it to optimise, into FOLDER."""
+    problem, program = folder / "problem.toml", folder / "simulate.py"
+    for path in (problem, program):
+        if path.exists():
+            fail(f"{path} is there already, and is left as it is; choose another folder: mixcma init FOLDER")
+    folder.mkdir(parents=True, exist_ok=True)
+    problem.write_text(PROBLEM)
+    program.write_text(PROGRAM)
+    Console(highlight=False).print(
+        f"Written: {problem}, and {program} for it to optimise.\n\n"
+        f"Edit in {problem}:\n"
+        "  \\[objective] command: your program; value: where its result stands\n"
+        "  \\[space.*]: your variables\n"
+        "  \\[run] budget: how many evaluations you can afford\n\n"
+        f"Then   mixcma check {problem}    to make one evaluation,\n"
+        f"       mixcma run {problem}      to optimise."
+    )

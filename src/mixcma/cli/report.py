@@ -1,0 +1,27 @@
+"""``mixcma report``: a page to look at."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from mixcma.cli.common import fail, record_of, run_file_argument
+
+
+@click.command()
+@run_file_argument
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Default: RUN_FILE with .html.")
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+def report(run_file: Path, out: Path | None, show: bool) -> None:
+    """Make one self-contained HTML page of the run in RUN_FILE."""
+    try:
+        from mixcma.report import build_report
+    except ImportError as error:
+        fail(f'the report needs {error.name}; pip install "mixcma[report]"')
+    out = out or run_file.with_suffix(".html")
+    out.write_text(build_report(record_of(run_file)), encoding="utf-8")
+    click.echo(f"{out} is ready; open it in a browser")
+    if show:
+        webbrowser.open(out.resolve().as_uri())

@@ -1,0 +1,200 @@
+"""``mixcma run`` and ``mixcma resume``: optimise what a problem file describes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+from mixcma.cli.common import FAILED, INTERRUPTED, errors, fail, print_mistakes, problem_of, record_of, sentences
+from mixcma.driver import minimize
+from mixcma.driver import resume as resume_run
+from mixcma.encoding import Encoding
+from mixcma.evaluation import Report, open_evaluator
+from mixcma.evaluation.command import Command
+from mixcma.problem_file import Problem, WrongProblem, problem_from
+from mixcma.progress import Progress, value_text
+from mixcma.result import Result
+from mixcma.space import Params
+
+Decorator = Callable[..., Any]
+
+
+class WorkersType(click.ParamType):  # type: ignore[type-arg]  # older versions of click take no argument
+    """A number of processes, or the address of a dask scheduler."""
+
+    name = "workers"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int | str:
+        return int(value) if str(value).isdigit() else str(value)
+
+
+def _run_options(command: Decorator) -> Decorator:
+    """What both commands take, over what the file says."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON: a line a generation, then the result."),
+        click.option("--quiet", is_flag=True, help="Print only the result."),
+        click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds for an evaluation."),
+        click.option("--workers", type=WorkersType(), help='A number, or "dask:tcp://host:8786".'),
+        click.option("--target", type=float, help="Stop as soon as this value is reached."),
+        click.option("--budget", type=click.IntRange(1), help="The largest number of evaluations."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
+@_run_options
+@click.option("--seed", type=click.IntRange(0))
+@click.option("--method", help="margin, im, im-box or cma.")
+@click.option("--popsize", type=click.IntRange(4), help="Candidates a generation.")
+@click.option("--run-file", type=click.Path(dir_okay=False), help="Default: the problem's name with .db.")
+def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Optimise what the file PROBLEM describes. If its run file exists, the run goes on."""
+    described = problem_of(problem)
+    given = {**described.run, **{name: value for name, value in options.items() if value is not None}}
+    timeout = given.pop("timeout", described.timeout)
+    run_file = Path(given.pop("run_file", None) or problem.with_suffix(".db"))
+    if options["run_file"] is None:
+        run_file = described.folder / run_file if "run_file" in described.run else run_file
+    if "history" in given:
+        given["history"] = described.folder / given["history"]
+    kept = {"problem": {"text": described.text, "folder": str(described.folder), "path": str(problem)}}
+
+    def search(**how: Any) -> Result:
+        return minimize(described.objective, described.space, run_file=run_file, notes=kept, **given, **how)
+
+    _carry_out(search, described, run_file, timeout, quiet, as_json)
+
+
+@click.command()
+@click.argument("run_file", type=click.Path(path_type=Path, dir_okay=False))
+@_run_options
+def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Go on with RUN_FILE, which `mixcma run` has begun."""
+    notes = record_of(run_file).settings.get("notes", {})
+    if "problem" not in notes:
+        fail(f"{run_file} was not begun by mixcma run; go on in Python: mixcma.resume({str(run_file)!r}, objective)")
+    kept = notes["problem"]
+    try:
+        described = problem_from(kept["text"], Path(kept["folder"]), kept["path"])
+    except WrongProblem as wrong:  # the Python module it names is gone, or its version knows other keys
+        print_mistakes(wrong)
+        sys.exit(2)
+    given = {name: value for name, value in options.items() if value is not None}
+    timeout = given.pop("timeout", described.timeout)
+    given.setdefault("workers", described.run.get("workers", 1))
+
+    def search(**how: Any) -> Result:
+        return resume_run(run_file, described.objective, **given, **how)
+
+    _carry_out(search, described, run_file, timeout, quiet, as_json)
+
+
+def trial(described: Problem) -> tuple[Params, Report]:
+    """One evaluation where the search would start, under the conditions of a run."""
+    encoding = Encoding(described.space)
+    params = encoding.decode(encoding.initial_mean[None])[0]
+    with sentences():
+        evaluator = open_evaluator(described.objective, 1, _limit(described, described.timeout))
+    try:
+        evaluator.submit(0, params)
+        return params, evaluator.next().report
+    finally:
+        evaluator.close()
+
+
+def _limit(described: Problem, timeout: float | None) -> float | None:
+    """A program always runs in a sandbox, so that it ends with its owner; without a timeout, in one without end."""
+    return math.inf if timeout is None and isinstance(described.objective, Command) else timeout
+
+
+def _carry_out(
+    search: Callable[..., Result], described: Problem, run_file: Path, timeout: float | None, quiet: bool, as_json: bool
+) -> None:
+    """Search with a display, then say what came out and what to do next."""
+    logging.basicConfig(handlers=[RichHandler(console=errors, show_time=False, show_path=False)], format="%(message)s")
+    progress = not quiet and not as_json
+    with sentences():
+        result = search(
+            timeout=_limit(described, timeout), progress=progress, callback=_print_json if as_json else None
+        )
+    if as_json:
+        click.echo(json.dumps({"event": "result", **_summary(result)}))
+    else:
+        _print_result(result, run_file)
+    if result.stop.name == "interrupted":
+        sys.exit(INTERRUPTED)
+    if result.params is None:
+        sys.exit(FAILED)
+
+
+def _print_json(progress: Progress) -> None:
+    best = progress.best
+    line = {
+        "event": "generation",
+        "evaluations": progress.evaluations,
+        "budget": progress.budget,
+        "run": progress.run,
+        "generation": progress.generation,
+        "failures": progress.failures,
+        "step_size": progress.step_size,
+        "value": None if best is None else _json_number(best.value),
+        "violation": None if best is None else best.violation,
+        "params": None if best is None else best.params,
+    }
+    click.echo(json.dumps(line))
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    return {
+        "params": result.params,
+        "value": _json_number(result.value),
+        "feasible": result.params is not None and result.feasible,
+        "evaluations": result.evaluations,
+        "failures": result.failures,
+        "stop": result.stop.name,
+        "message": str(result.stop),
+        "runs": len(result.runs),
+        "seed": result.seed,
+        "run_file": str(result.run_file),
+    }
+
+
+def _json_number(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _print_result(result: Result, run_file: Path) -> None:
+    console = Console(highlight=False)
+    if result.params is None:
+        console.print("No evaluation succeeded.", style="red")
+    else:
+        table = Table("variable", "value", title=f"best value {result.value:.10g}", title_justify="left")
+        for name, value in result.params.items():
+            table.add_row(name, value_text(value))
+        console.print(table)
+        if not result.feasible:
+            console.print(f"Not feasible: the constraints are violated by {result.violation:.6g}.", style="red")
+    runs = f" in {len(result.runs)} runs" if len(result.runs) > 1 else ""
+    failed = f", {result.failures} of them failed" if result.failures else ""
+    console.print(f"{result.evaluations} evaluations{runs}{failed}, seed {result.seed}. {result.stop}", markup=False)
+    if result.first_error is not None:
+        console.print(f"The first error: {result.first_error}", markup=False)
+    console.print(
+        f"\nThe run is in {run_file}:\n"
+        f"  mixcma report {run_file}   # a page to look at\n"
+        f"  mixcma resume {run_file} --budget {2 * result.evaluations}",
+        markup=False,
+    )

@@ -1,0 +1,104 @@
+"""``mixcma show``: where a run stands."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from mixcma.cli.common import record_of, run_file_argument
+from mixcma.core.stopping import REASONS
+from mixcma.progress import duration, sparkline, value_text
+from mixcma.store import Record, Row, holder
+
+BEST_SHOWN = 5
+REFRESH = 2.0  # seconds
+
+
+@click.command()
+@run_file_argument
+@click.option("--watch", is_flag=True, help="Look again every two seconds, until the run has ended or Ctrl-C.")
+def show(run_file: Path, watch: bool) -> None:
+    """Show where the run in RUN_FILE stands; also while it is running."""
+    console = Console(highlight=False)
+    if not watch:
+        console.print(_view(record_of(run_file), holder(run_file)))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            running = holder(run_file)
+            live.update(_view(record_of(run_file), running), refresh=True)
+            if running is None:
+                return
+            try:
+                time.sleep(REFRESH)
+            except KeyboardInterrupt:
+                return
+
+
+def _view(record: Record, running: str | None) -> RenderableType:
+    evaluated = [row for row in record.rows if row.evaluated]
+    succeeded = [row for row in evaluated if row.outcome is not None and not row.outcome.failed]
+    parts: list[RenderableType] = [_head(record, evaluated, running)]
+    if succeeded:
+        parts += [Text(sparkline(_course(succeeded)), style="cyan"), _best_points(succeeded)]
+    failures = len(evaluated) - len(succeeded)
+    if failures:
+        first = next(row.outcome.error for row in evaluated if row.outcome is not None and row.outcome.failed)
+        parts.append(Text(f"{failures} failed; the first: {first}", style="red"))
+    return Group(*parts)
+
+
+def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
+    settings = record.settings
+    budget, stop = settings["budget"], settings["stop"]
+    lines = [f"{record.path}: {len(evaluated)} of {budget} evaluations, {_count(len(record.runs), 'run')}"]
+    if record.generations:
+        newest = record.generations[-1]
+        lines.append(f"generation {newest.generation + 1} of run {newest.run + 1}, step size {newest.step_size:.3g}, "
+                     f"axis ratio {newest.axis_ratio:.3g}")  # fmt: skip
+    busy = sum(row.seconds or 0.0 for row in evaluated)
+    if evaluated:
+        lines.append(f"{duration(busy)} spent in evaluations, {busy / len(evaluated):.3g} s each")
+    if running is not None:
+        lines.append(f"in use by {running}")
+    elif stop is None:
+        lines.append(f"not running, and not ended: mixcma resume {record.path} goes on")
+    else:
+        lines.append(str(REASONS[stop]))
+    return Text("\n".join(lines))
+
+
+def _best_points(succeeded: list[Row]) -> Table:
+    ranked = sorted(succeeded, key=_rank)[:BEST_SHOWN]
+    table = Table("evaluation", "value", "violation", *ranked[0].params, title="best points", title_justify="left")
+    for row in ranked:
+        assert row.outcome is not None
+        values = [value_text(value) for value in row.params.values()]
+        violation = f"{row.outcome.violation:.3g}" if row.outcome.violation else ""
+        table.add_row(str(row.id), f"{row.outcome.value:.8g}", violation, *values)
+    return table
+
+
+def _course(succeeded: list[Row]) -> list[float]:
+    """The best value after each evaluation."""
+    course, best = [], None
+    for row in succeeded:
+        rank = _rank(row)
+        best = rank if best is None or rank < best else best
+        course.append(best[1])
+    return course
+
+
+def _rank(row: Row) -> tuple[float, float]:
+    assert row.outcome is not None
+    return row.outcome.violation, row.outcome.value
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,54 @@
+"""A run file as CSV and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import IO
+
+from mixcma.store import Record, Row
+
+COLUMNS = ("evaluation", "run", "generation", "slot", "status", "value", "violation", "error", "started", "seconds")
+
+
+def write_csv(record: Record, out: IO[str]) -> None:
+    """A row a candidate: what came of it, then its parameters and constraints."""
+    most = max((len(row.outcome.constraints) for row in record.rows if row.outcome is not None), default=0)
+    table = csv.writer(out)
+    table.writerow([*COLUMNS, *record.space, *(f"constraint {i + 1}" for i in range(most))])
+    for row in record.rows:
+        constraints = [] if row.outcome is None else list(row.outcome.constraints)
+        table.writerow([*_cells(row), *row.params.values(), *constraints, *[""] * (most - len(constraints))])
+
+
+def _cells(row: Row) -> list[object]:
+    outcome = row.outcome
+    value = "" if outcome is None or outcome.failed else outcome.value
+    violation = "" if outcome is None or outcome.failed else outcome.violation
+    error = "" if outcome is None else outcome.error or ""
+    return [row.id, row.run, row.generation, row.slot, row.status, value, violation, error, row.started, row.seconds]
+
+
+def write_json(record: Record, out: IO[str]) -> None:
+    """Settings and evaluations. Infinities are written as null, since JSON knows none."""
+    evaluations = [
+        {
+            **dict(zip(COLUMNS, (None if cell == "" else cell for cell in _cells(row)))),
+            "params": row.params,
+            "constraints": None if row.outcome is None else list(row.outcome.constraints),
+        }
+        for row in record.rows
+    ]
+    whole = {"settings": record.settings, "runs": [run._asdict() for run in record.runs], "evaluations": evaluations}
+    json.dump(_without_infinities(whole), out, indent=1, allow_nan=False)
+    out.write("\n")
+
+
+def _without_infinities(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_infinities(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(entry) for entry in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""mixcma inside other tools, each behind an extra of its own."""

@@ -1,0 +1,371 @@
+"""The figures of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from mixcma.progress import LOG_FROM
+from mixcma.report import colours
+from mixcma.report.chart import Chart, View, escaped, figure, log_ticks, marks, shortened
+from mixcma.report.series import LARGE, Course, Evaluations, FloatArray, Generations, Shares, Spread, thinned
+from mixcma.report.tables import Failure
+from mixcma.space import Bool, Value
+
+LINEAR, LOG, DISTANCE = "linear", "log", "distance"
+SPREAD, DEVIATION = "spread", "deviation"
+STACKED, LOGARITHMIC = "stacked", "logarithmic"
+
+# Of all values, this part is in sight at first; failures disguised as huge values are not.
+IN_SIGHT = 0.9
+ERRORS_DRAWN = 8
+# Room for all values of a variable, in pixels.
+LEGEND_HEIGHT = 280
+FEW_GENERATIONS = 8
+# The lowest probability on a logarithmic axis.
+LEAST_PROBABILITY = 1e-6
+
+
+# Best value
+
+
+def best_value(course: Course, evaluations: Evaluations, target: float | None, restarts: Sequence[int]) -> Chart:
+    """Every value and the best so far; linear, logarithmic, or as the distance from the best."""
+    parts = [
+        *(_all_values(evaluations, feasible) for feasible in (True, False)),
+        *(_best_so_far(course, feasible) for feasible in (False, True)),
+    ]
+    traces = [trace for trace in parts if len(trace.x)]
+    if target is not None and len(evaluations):
+        traces.append(_target_line(target, len(evaluations)))
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    drawn = figure(
+        traces,
+        "evaluation",
+        "value",
+        legend=legend,
+        shapes=marks(restarts),
+        xaxis_range=_whole(len(evaluations)),
+        showlegend=True,
+    )
+    shown = _in_sight(evaluations)
+    views = {LINEAR: _value_view(traces, shown, "linear")}
+    if shown.size and shown.min() > 0:
+        views[LOG] = _value_view(traces, shown, "log")
+    if course.at.size and course.violation[-1] == 0.0 and math.isfinite(course.value[-1]):
+        views[DISTANCE] = _distance_view(traces, float(course.value[-1]))
+    first = LOG if LOG in views and shown.max() > LOG_FROM * shown.min() else LINEAR
+    return Chart(drawn, views, first)
+
+
+def _whole(end: int) -> list[float]:
+    """A little more than all evaluations."""
+    return [-0.012 * max(end, 1), 1.02 * max(end, 1)]
+
+
+def _all_values(evaluations: Evaluations, feasible: bool) -> go.Scatter:
+    index = np.flatnonzero(np.isfinite(evaluations.value) & ((evaluations.violation == 0.0) == feasible))
+    index = index[thinned(len(index), LARGE)]
+    return go.Scatter(
+        x=index + 1,
+        y=evaluations.value[index],
+        customdata=None if feasible else evaluations.violation[index],
+        name="evaluations" if feasible else "not feasible",
+        mode="markers",
+        marker={"size": 3.5, "color": colours.ACCENT_FAINT if feasible else colours.WARNING_FAINT},
+        hovertemplate="evaluation %{x}<br>value %{y:.8~g}"
+        + ("" if feasible else "<br>violation %{customdata:.3~g}")
+        + "<extra></extra>",
+    )
+
+
+def _best_so_far(course: Course, feasible: bool) -> go.Scatter:
+    x, y = course.part(feasible)
+    return go.Scatter(
+        x=x,
+        y=y,
+        name="best so far" if feasible else "least violation so far",
+        mode="lines",
+        line={
+            "color": colours.ACCENT if feasible else colours.WARNING,
+            "width": 2.25,
+            "shape": "hv",
+            "dash": "solid" if feasible else "dash",
+        },
+        hovertemplate="evaluation %{x}<br>best so far %{y:.10~g}<extra></extra>",
+    )
+
+
+def _target_line(target: float, end: int) -> go.Scatter:
+    return go.Scatter(
+        x=[1, end],
+        y=[target, target],
+        name="target",
+        mode="lines",
+        line={"color": colours.GOOD, "width": 1.25, "dash": "dot"},
+        hovertemplate="target %{y:.8~g}<extra></extra>",
+    )
+
+
+def _value_view(traces: Sequence[go.Scatter], values: FloatArray, kind: str) -> View:
+    """On a linear axis, all but the largest values are in sight."""
+    axis: dict[str, Any] = {"type": kind, "title": {"text": "value"}}
+    if values.size:
+        low, high = float(values.min()), float(values.max() if kind == "log" else np.quantile(values, IN_SIGHT))
+        axis["dtick"] = log_ticks(low, high) if kind == "log" else None
+        low, high = (math.log10(low), math.log10(high)) if kind == "log" else (low, high)
+        room = 0.05 * (high - low) or 0.5
+        axis["range"] = [low - room, high + room]
+    return View([{} for _ in traces], {"yaxis": axis})
+
+
+def _distance_view(traces: Sequence[go.Scatter], best: float) -> View:
+    """How far values are above the best that was found, on a logarithmic axis."""
+    data = [{"y": _positive(np.asarray(trace.y, dtype=float) - best)} for trace in traces]
+    axis = {"type": "log", "title": {"text": "value above the best found"}, "autorange": True, "range": None}
+    return View(data, {"yaxis": axis})
+
+
+def _positive(values: FloatArray) -> list[float | None]:
+    return [value if value > 0 else None for value in values.tolist()]
+
+
+def _in_sight(evaluations: Evaluations) -> FloatArray:
+    """The values that the axis is made for: finite, and feasible ones if there are any."""
+    finite = np.isfinite(evaluations.value)
+    feasible = finite & (evaluations.violation == 0.0)
+    return evaluations.value[feasible if feasible.any() else finite]
+
+
+def violation(course: Course) -> Chart:
+    """The violation of the best so far, until it is feasible."""
+    infeasible = course.violation > 0
+    trace = go.Scatter(
+        x=course.at[infeasible],
+        y=course.violation[infeasible],
+        mode="lines+markers",
+        line={"color": colours.WARNING, "width": 2, "shape": "hv"},
+        marker={"size": 4},
+        hovertemplate="evaluation %{x}<br>violation %{y:.4~g}<extra></extra>",
+    )
+    return Chart(figure([trace], "evaluation", "total violation", yaxis_type="log", showlegend=False))
+
+
+# Variables
+
+
+def spread(series: Spread, generations: Generations, best: Value | None, restarts: Sequence[int]) -> Chart:
+    """Mean and band of one variable; in the other view its standard deviation."""
+    x, traces = generations.number, _spread_traces(series, generations.number)
+    if best is not None and len(x):
+        traces.append(_best_mark(float(best), float(x[-1])))
+    shown = [{"visible": trace.name != "standard deviation"} for trace in traces]
+    hidden = [{"visible": trace.name == "standard deviation"} for trace in traces]
+    drawn = figure(
+        traces, "", "", hovermode="x unified", showlegend=False, shapes=marks(restarts), xaxis_dtick=_whole_ticks(x)
+    )
+    axis: dict[str, Any] = {"type": "log", "dtick": _log_ticks_of(series)} if series.log else {"type": "linear"}
+    if isinstance(series.variable, Bool):
+        axis |= {"tickvals": [0, 1], "ticktext": ["False", "True"], "range": [-0.08, 1.08]}
+    relative = "of the logarithm" if series.log else None
+    log_axis = {
+        "type": "log",
+        "title": {"text": relative},
+        "tickvals": None,
+        "range": None,
+        "autorange": True,
+        "dtick": None,
+    }
+    return Chart(drawn, {SPREAD: View(shown, {"yaxis": axis}), DEVIATION: View(hidden, {"yaxis": log_axis})}, SPREAD)
+
+
+def _whole_ticks(x: NDArray[np.float32]) -> int | None:
+    """Over few generations, a tick for each and none between them."""
+    return 1 if len(x) <= FEW_GENERATIONS else None
+
+
+def _log_ticks_of(series: Spread) -> int | None:
+    return log_ticks(float(series.low.min()), float(series.high.max())) if len(series.low) else None
+
+
+def _spread_traces(series: Spread, x: Any) -> list[go.Scatter]:
+    shape = "linear" if series.variable.size is None else "hv"
+    edge = {"width": 0, "color": colours.ACCENT, "shape": shape}
+    line = {"color": colours.ACCENT, "width": 1.75, "shape": shape}
+    digits = "%{y:.5~g}<extra></extra>"
+    return [
+        go.Scatter(x=x, y=series.low, name="low", mode="lines", line=edge, hovertemplate="− deviation " + digits),
+        go.Scatter(
+            x=x,
+            y=series.high,
+            name="high",
+            mode="lines",
+            line=edge,
+            fill="tonexty",
+            fillcolor=colours.ACCENT_BAND,
+            hovertemplate="+ deviation " + digits,
+        ),
+        go.Scatter(x=x, y=series.mean, name="mean", mode="lines", line=line, hovertemplate="mean " + digits),
+        go.Scatter(
+            x=x,
+            y=series.deviation,
+            name="standard deviation",
+            mode="lines",
+            line={**line, "shape": "linear"},
+            visible=False,
+            hovertemplate="standard deviation " + digits,
+        ),
+    ]
+
+
+def _best_mark(best: float, end: float) -> go.Scatter:
+    return go.Scatter(
+        x=[end],
+        y=[best],
+        name="best",
+        mode="markers",
+        marker={"symbol": "diamond", "size": 9, "color": colours.GOOD, "line": {"width": 1.5, "color": colours.PAPER}},
+        hovertemplate="best design %{y:.6~g}<extra></extra>",
+        cliponaxis=False,
+    )
+
+
+# Values
+
+
+def shares(series: Shares, generations: Generations, restarts: Sequence[int]) -> Chart:
+    """The probabilities of a variable's values: stacked, or each on a logarithmic axis beside the margin."""
+    x = generations.number
+    named = list(zip(series.values, series.probability, _value_colours(series)))
+    if series.others is not None:
+        named.append(("others", series.others, colours.OTHERS))
+    areas = [_area(x, escaped(label), y, colour) for label, y, colour in named]
+    margin = [] if series.margin is None else [_margin_line(x, series.margin)]
+    drawn = figure(
+        [*areas, *margin],
+        "",
+        "",
+        legend={
+            "traceorder": "reversed",
+            "x": 1.01,
+            "y": 1,
+            "maxheight": LEGEND_HEIGHT,
+            "font": {"size": 10.5},
+        },
+        shapes=marks(restarts),
+        showlegend=True,
+        xaxis_dtick=_whole_ticks(x),
+    )
+    stacked = [{"visible": True} for _ in areas] + [{"visible": False} for _ in margin]
+    lines = [{"stackgroup": None, "fill": "none", "line": {"width": 1.75, "color": area.fillcolor}} for area in areas]
+    percent = {"tickformat": ".0%", "type": "linear", "range": [0, 1]}
+    log = {"type": "log", "tickformat": ".3~p", "range": [math.log10(LEAST_PROBABILITY), 0.05], "dtick": 1}
+    views = {
+        STACKED: View(stacked, {"yaxis": percent}),
+        LOGARITHMIC: View([*lines, *({"visible": True} for _ in margin)], {"yaxis": log}),
+    }
+    return Chart(drawn, views, STACKED)
+
+
+def _value_colours(series: Shares) -> list[str]:
+    return [colours.OFF, colours.ON] if isinstance(series.variable, Bool) else colours.ramp(len(series.values))
+
+
+def _area(x: Any, name: str, y: FloatArray, colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=x,
+        y=y.astype(np.float32),
+        name=name,
+        mode="lines",
+        stackgroup="one",
+        line={"width": 0.5, "color": colours.PAPER},
+        fillcolor=colour,
+        hovertemplate="%{y:.3~g} in generation %{x}",
+    )
+
+
+def _margin_line(x: Any, margin: FloatArray) -> go.Scatter:
+    return go.Scatter(
+        x=x,
+        y=margin.astype(np.float32),
+        name="margin",
+        mode="lines",
+        visible=False,
+        line={"width": 1.5, "dash": "dot", "color": colours.INK, "shape": "hv"},
+        hovertemplate="%{y:.3~g} in generation %{x}",
+    )
+
+
+# Search
+
+
+def step_size(generations: Generations, restarts: Sequence[int]) -> Chart:
+    return _over_generations(generations, "step size", lambda series: series.step_size, restarts, colours.ACCENT)
+
+
+def axis_ratio(generations: Generations, restarts: Sequence[int]) -> Chart:
+    return _over_generations(generations, "axis ratio", lambda series: series.axis_ratio, restarts, colours.GOOD)
+
+
+def _over_generations(
+    generations: Generations,
+    title: str,
+    column: Callable[[Generations], FloatArray],
+    restarts: Sequence[int],
+    colour: str,
+) -> Chart:
+    series = generations.thinned(LARGE)
+    where = "<br>run %{customdata[0]}, its generation %{customdata[1]}<extra></extra>"
+    trace = go.Scatter(
+        x=series.number,
+        y=column(series),
+        customdata=np.stack([series.run + 1, series.generation], axis=1),
+        mode="lines",
+        line={"color": colour, "width": 1.75},
+        hovertemplate=title + " %{y:.4~g}" + where,
+    )
+    drawn = figure([trace], "generation", title, yaxis_type="log", shapes=marks(restarts), showlegend=False)
+    drawn.update_xaxes(dtick=_whole_ticks(series.number))
+    return Chart(drawn)
+
+
+def population(evaluations_before: Sequence[int], popsizes: Sequence[int], end: int) -> Chart:
+    """The size of the population over evaluations: it grows with every restart."""
+    trace = go.Scatter(
+        x=[*evaluations_before, end],
+        y=[*popsizes, popsizes[-1]],
+        mode="lines+markers",
+        line={"color": colours.WARNING, "width": 2, "shape": "hv"},
+        marker={"size": 6},
+        hovertemplate="from evaluation %{x}<br>population %{y}<extra></extra>",
+    )
+    return Chart(figure([trace], "evaluation", "population", yaxis_rangemode="tozero", showlegend=False))
+
+
+# Failures
+
+
+def failed(failures: Sequence[Failure], end: int) -> Chart:
+    """When evaluations failed: a row an error, the most frequent ones, numbered from 1."""
+    listed = failures[:ERRORS_DRAWN]
+    traces = [_failed_row(failure, row) for row, failure in enumerate(listed, start=1)]
+    axis = {"dtick": 1, "range": [len(listed) + 0.5, 0.5], "showgrid": False}
+    drawn = figure(traces, "evaluation", "error", yaxis=axis, showlegend=False, xaxis_range=_whole(end))
+    return Chart(drawn)
+
+
+def _failed_row(failure: Failure, row: int) -> go.Scatter:
+    at = np.array(failure.numbers)[thinned(failure.count, LARGE)]
+    return go.Scatter(
+        x=at,
+        y=np.full(len(at), row),
+        text=escaped(shortened(failure.title)),
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 12, "line": {"width": 1.25, "color": colours.ERROR}},
+        hovertemplate="evaluation %{x}<br>%{text}<extra></extra>",
+    )

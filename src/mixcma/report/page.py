@@ -1,0 +1,195 @@
+"""The page: numbers, tables and figures of a record put into one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.io.json import to_json_plotly
+from plotly.offline import get_plotlyjs
+
+from mixcma.encoding import Encoding
+from mixcma.report import colours, figures, recipe, tables, text
+from mixcma.report.chart import Chart, template
+from mixcma.report.series import (
+    SMALL,
+    Evaluations,
+    Generations,
+    course_of,
+    evaluations_of,
+    generations_of,
+    restarts_of,
+    shares_of,
+    spreads_of,
+)
+from mixcma.store import Record, read
+
+HERE = Path(__file__).parent
+SETTINGS_SHOWN = ("seed", "popsize", "budget", "target", "restarts", "cache", "asynchronous")
+METHOD_NAMES = {"Margin": "CMA-ES with Margin", "IntegerMutation": "CMA-ES-IM", "Cma": "CMA-ES"}
+# What would end a script, or begin another, inside one: written so that JSON means the same.
+_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+Context = dict[str, Any]
+
+
+def write_report(run_file: str | PathLike[str], out: str | PathLike[str]) -> Path:
+    """Write the report of a run file to `out`, which is returned.
+
+    Works while the run is going on.
+    """
+    source, page = Path(run_file), Path(out)
+    record = read(source)
+    if page.exists() and page.samefile(source):
+        raise ValueError(f"out: expected another path than the run file's, but got {page}; write to {page.stem}.html")
+    if not page.parent.is_dir():
+        raise ValueError(f"out: expected a folder at {page.parent}, but there is none; create it first")
+    page.write_text(build_report(record), encoding="utf-8")
+    return page
+
+
+def build_report(record: Record) -> str:
+    """The report of a run as one HTML page: its figures, its script and its style are in it."""
+    encoding, evaluations = Encoding(record.space), evaluations_of(record)
+    generations = generations_of(record, encoding.dimension)
+    context = {
+        **_frame(),
+        **_heading(record, encoding),
+        **_overview(record, evaluations),
+        **_variables(record, encoding, evaluations, generations),
+        **_search(record, evaluations, generations),
+        **_points(evaluations),
+        **_failures(evaluations),
+        **_settings(record),
+    }
+    page = _environment().get_template("template.html.j2").render(context)
+    return page.encode("utf-8", "replace").decode()  # names may hold halves of characters
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"number": text.number, "span": text.span, "moment": text.moment, "count": text.count}
+    environment.filters |= {
+        "design": tables.design_text,
+        "chart": embedded,
+        "setting": text.setting,
+        "share": text.share,
+    }
+    return environment
+
+
+def embedded(chart: Chart) -> Markup:
+    """A chart as JSON that can stand inside a script element."""
+    views = {name: vars(view) for name, view in chart.views.items()}
+    return _json({**chart.figure.to_dict(), "views": views, "first": chart.first})
+
+
+def _json(value: object) -> Markup:
+    return Markup(to_json_plotly(value, engine="json").translate(_IN_SCRIPT))
+
+
+@cache
+def _frame() -> Context:
+    """What all pages share. The policy allows these two scripts and nothing else, and no address at all."""
+    scripts = [get_plotlyjs(), (HERE / "page.js").read_text(encoding="utf-8")]
+    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return {
+        "policy": f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:",
+        "style": Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        "scripts": [Markup(script) for script in scripts],
+        "theme": _json({"template": template().to_plotly_json(), "dark": colours.DARK}),
+    }
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _heading(record: Record, encoding: Encoding) -> Context:
+    kind = record.settings["method"]["type"]
+    discrete = int(encoding.coordinates.discrete.sum())
+    return {
+        "title": record.path.name,
+        "method": METHOD_NAMES.get(kind, kind),
+        "mutated": kind == "IntegerMutation",
+        "dimension": encoding.dimension,
+        "discrete": discrete,
+        "created": record.settings["created"],
+        "seed": record.settings["seed"],
+    }
+
+
+def _overview(record: Record, evaluations: Evaluations) -> Context:
+    summary, course = tables.summary_of(record, evaluations), course_of(evaluations)
+    restarts = [run.evaluations_before for run in record.runs[1:]]
+    approaches = int((course.violation > 0).sum()) > 1
+    return {
+        "summary": summary,
+        "constrained": evaluations.constrained,
+        "best_design": tables.components(record.space, summary.best.params) if summary.best else [],
+        "best_value": figures.best_value(course, evaluations, record.settings["target"], restarts),
+        "violation": figures.violation(course) if approaches else None,
+    }
+
+
+def _variables(record: Record, encoding: Encoding, evaluations: Evaluations, generations: Generations) -> Context:
+    restarts, shown = restarts_of(generations), generations.thinned(SMALL)
+    best = tables.best_points(evaluations, 1)
+    params = best[0].params if best else {}
+    spreads = spreads_of(encoding, shown)
+    return {
+        "domains": {name: text.domain(variable) for name, variable in record.space.items()},
+        "best_params": params,
+        "generations": len(generations),
+        "spreads": [(each, figures.spread(each, shown, params.get(each.name), restarts)) for each in spreads],
+        "shares": [(each, figures.shares(each, shown, restarts)) for each in shares_of(record, encoding, shown)],
+    }
+
+
+def _search(record: Record, evaluations: Evaluations, generations: Generations) -> Context:
+    restarts = restarts_of(generations)
+    before, popsizes = [run.evaluations_before for run in record.runs], [run.popsize for run in record.runs]
+    return {
+        "runs": tables.runs_of(record, evaluations),
+        "step_size": figures.step_size(generations, restarts),
+        "axis_ratio": figures.axis_ratio(generations, restarts),
+        "population": figures.population(before, popsizes, len(evaluations)) if len(popsizes) > 1 else None,
+    }
+
+
+def _points(evaluations: Evaluations) -> Context:
+    return {"points": tables.best_points(evaluations)}
+
+
+def _failures(evaluations: Evaluations) -> Context:
+    found = tables.failures_of(evaluations)
+    return {
+        "failures": found[: tables.ERRORS_SHOWN],
+        "more_failures": len(found) - tables.ERRORS_SHOWN,
+        "failed": figures.failed(found, len(evaluations)),
+    }
+
+
+def _settings(record: Record) -> Context:
+    settings, notes = record.settings, dict(record.settings.get("notes", {}))
+    problem = notes.pop("problem", None)
+    shown = {name: settings[name] for name in SETTINGS_SHOWN}
+    return {
+        "settings": {"method": recipe.method_code(settings["method"]).strip("'"), **shown},
+        "stopping": settings["stopping"],
+        "versions": settings["versions"],
+        "notes": notes,
+        "problem": problem,
+        "python_call": recipe.python_call(record),
+        "python_resume": recipe.python_resume(record),
+        "commands": recipe.commands(record),
+    }

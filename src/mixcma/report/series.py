@@ -1,0 +1,291 @@
+"""A record as numbers over time: what the figures show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from mixcma.core.coordinates import Coordinates, cell_index, threshold_above, values_at
+from mixcma.encoding import Encoding
+from mixcma.report.text import number
+from mixcma.space import Bool, Discrete, Int, Value, Variable
+from mixcma.store import Record, Row
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# The most points that a line has, in a large figure and in one of many small ones.
+LARGE, SMALL = 1000, 250
+# A variable with at most so many values has all of them shown; of more, these are the most probable ones.
+FEW_VALUES, VALUES_SHOWN = 12, 10
+# Of a variable with more values than this, only those near the means are looked at.
+ALL_VALUES, NEAR = 500, 3
+
+
+def thinned(length: int, most: int) -> IntArray:
+    """At most so many indices of a series, evenly spread, with the first and the last."""
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64)) if length else _NO_INDEX
+
+
+_NO_INDEX: IntArray = np.empty(0, dtype=np.int64)
+
+
+# Evaluations
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """The evaluations that count, in the order in which they did: number 1 is the first."""
+
+    rows: list[Row]
+    value: FloatArray  # inf where it failed
+    violation: FloatArray  # inf where it failed
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        return np.array([_failed(row) for row in self.rows], dtype=bool)
+
+    @property
+    def constrained(self) -> bool:
+        return any(row.outcome is not None and row.outcome.constraints for row in self.rows)
+
+
+def evaluations_of(record: Record) -> Evaluations:
+    rows = [row for row in record.rows if row.evaluated]
+    rows.sort(key=lambda row: (row.counted or 0, row.id))
+    if record.settings["stop"] == "target":
+        rows = _until_target(rows, record.settings["target"])
+    outcomes = [row.outcome for row in rows if row.outcome is not None]
+    values = np.array([outcome.value for outcome in outcomes], dtype=float)
+    violations = np.array([outcome.violation for outcome in outcomes], dtype=float)
+    return Evaluations(rows, values, violations)
+
+
+def _until_target(rows: list[Row], target: float | None) -> list[Row]:
+    """Evaluations behind the one that reached the target are in the file, but do not count."""
+    for index, row in enumerate(rows):
+        if target is not None and row.outcome is not None and row.outcome.feasible and row.outcome.value <= target:
+            return rows[: index + 1]
+    return rows
+
+
+def _failed(row: Row) -> bool:
+    return row.outcome is not None and row.outcome.failed
+
+
+@dataclass(frozen=True)
+class Course:
+    """The best so far, where it changed: feasible before infeasible, then by violation, then by value."""
+
+    at: IntArray  # numbers of evaluations
+    value: FloatArray
+    violation: FloatArray
+    end: int  # number of the last evaluation
+
+    def part(self, feasible: bool) -> tuple[FloatArray, FloatArray]:
+        """The corners of the steps while the best is feasible, or while it is not."""
+        mine = (self.violation == 0.0) == feasible
+        if not mine.any():
+            return np.empty(0), np.empty(0)
+        last = np.flatnonzero(mine)[-1]
+        until = self.at[last + 1] if last + 1 < len(self.at) else self.end
+        return np.append(self.at[mine], until).astype(float), np.append(self.value[mine], self.value[last])
+
+
+def course_of(evaluations: Evaluations) -> Course:
+    """The improvements, at most `LARGE` of them."""
+    improved, best = list[int](), (math.inf, math.inf)
+    for index, key in enumerate(zip(evaluations.violation.tolist(), evaluations.value.tolist())):
+        if key < best:
+            improved.append(index)
+            best = key
+    at = np.array(improved, dtype=np.int64)[thinned(len(improved), LARGE)]
+    return Course(at + 1, evaluations.value[at], evaluations.violation[at], len(evaluations))
+
+
+# Generations
+
+
+@dataclass(frozen=True)
+class Generations:
+    """The distributions that generations were drawn from, counted through all runs from 1."""
+
+    number: NDArray[np.float32]  # (G,) half the size of a float, in every trace of the page
+    run: IntArray
+    generation: IntArray  # in its run
+    step_size: FloatArray
+    axis_ratio: FloatArray
+    mean: FloatArray  # (G, N) latent
+    deviation: FloatArray  # (G, N) latent
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def __getitem__(self, indices: IntArray) -> Generations:
+        return Generations(*(column[indices] for column in vars(self).values()))
+
+    def thinned(self, most: int) -> Generations:
+        """At most so many; a single one as its own beginning and end, so that a line can be drawn."""
+        if len(self) == 1:
+            return replace(self[np.array([0, 0])], number=self.number[0] + np.array([-0.5, 0.5], dtype=np.float32))
+        return self[thinned(len(self), most)]
+
+
+def generations_of(record: Record, dimension: int) -> Generations:
+    rows = record.generations
+    shape = (len(rows), dimension)
+    return Generations(
+        number=np.arange(1, len(rows) + 1, dtype=np.float32),
+        run=np.array([row.run for row in rows], dtype=np.int64),
+        generation=np.array([row.generation for row in rows], dtype=np.int64),
+        step_size=np.array([row.step_size for row in rows], dtype=float),
+        axis_ratio=np.array([row.axis_ratio for row in rows], dtype=float),
+        mean=np.array([row.mean for row in rows], dtype=float).reshape(shape),
+        deviation=np.array([row.deviation for row in rows], dtype=float).reshape(shape),
+    )
+
+
+def restarts_of(generations: Generations) -> list[int]:
+    """The numbers of the generations that runs after the first begin with."""
+    return [int(first) for first in generations.number[1:][np.diff(generations.run) > 0]]
+
+
+# Variables
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the mean and mean -+ standard deviation stand for, and the deviation, over generations, in own units.
+
+    On a log scale the deviation is that of the logarithm: relative, where it is small.
+    """
+
+    name: str
+    variable: Variable
+    log: bool
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    deviation: FloatArray
+
+
+def spreads_of(encoding: Encoding, generations: Generations) -> list[Spread]:
+    """One for every free variable, in the order of the space."""
+    column = {name: j for j, name in enumerate(encoding.names)}
+    return [_spread(encoding, name, generations, column[name]) for name in encoding.space.free]
+
+
+def _spread(encoding: Encoding, name: str, generations: Generations, j: int) -> Spread:
+    line, mean, deviation = encoding.axes[j], generations.mean, generations.deviation
+    evenly_spaced = line.cells > 0 and line.values is None and not line.log
+    with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
+        middle, low, high = (
+            values_at(encoding.coordinates, latent)[:, j] for latent in (mean, mean - deviation, mean + deviation)
+        )
+        own = deviation[:, j] * line.scale * (line.spacing if evenly_spaced else 1.0)
+    return Spread(name, encoding.space[name], line.log, middle, low, high, own)
+
+
+# Values of discrete variables
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The probability of a discrete variable's values over generations; those not listed are `others`."""
+
+    name: str
+    variable: Variable
+    values: list[str]
+    probability: FloatArray  # (values, G)
+    others: FloatArray | None  # (G,)
+    margin: FloatArray | None  # (G,) the least probability of a step away, to either side; None without a margin
+
+
+def shares_of(record: Record, encoding: Encoding, generations: Generations) -> list[Shares]:
+    """One for every discrete variable that is free, in the order of the space."""
+    column = {name: j for j, name in enumerate(encoding.names)}
+    alpha = margin_of(record, encoding, generations)
+    discrete = [name for name, variable in encoding.space.free.items() if variable.size is not None]
+    return [_shares(encoding, name, column[name], generations, alpha) for name in discrete]
+
+
+def _shares(encoding: Encoding, name: str, j: int, generations: Generations, alpha: FloatArray | None) -> Shares:
+    variable, coordinates = encoding.space[name], encoding.coordinates
+    home = cell_index(coordinates, generations.mean)[:, j]
+    cells = _candidates(home, int(coordinates.last[j]))
+    probability = cell_probabilities(coordinates, j, cells, generations.mean[:, j], generations.deviation[:, j])
+    shown = _most_probable(probability)
+    listed = probability[shown]
+    whole = len(shown) == coordinates.last[j] + 1
+    return Shares(
+        name=name,
+        variable=variable,
+        values=[number(value_of_cell(variable, int(cell))) for cell in cells[shown]],
+        probability=listed,
+        others=None if whole else np.maximum(0.0, 1.0 - listed.sum(axis=0)),
+        margin=None if alpha is None else _least_step(alpha, home, float(coordinates.last[j])),
+    )
+
+
+def _candidates(home: FloatArray, last: int) -> FloatArray:
+    """The cells that may be worth showing: all, or those around the means."""
+    if last < ALL_VALUES:
+        return np.arange(last + 1, dtype=float)
+    near = home[:, None] + np.arange(-NEAR, NEAR + 1)
+    return np.unique(np.clip(near, 0, last))
+
+
+def cell_probabilities(
+    coordinates: Coordinates, j: int, cells: FloatArray, mean: FloatArray, deviation: FloatArray
+) -> FloatArray:
+    """The probability of cells (K,) of coordinate j under normal distributions (G,): (K, G).
+
+    Taken from the tail that is nearer, so that small probabilities have all their digits.
+    """
+    columns = (len(cells), len(coordinates.last))
+    upper = threshold_above(coordinates, np.broadcast_to(cells[:, None], columns))[:, j]
+    lower = threshold_above(coordinates, np.broadcast_to(cells[:, None] - 1.0, columns))[:, j]
+    upper = np.where(cells >= coordinates.last[j], np.inf, upper)
+    lower = np.where(cells <= 0, -np.inf, lower)
+    with np.errstate(over="ignore"):
+        held = np.maximum(deviation, np.finfo(float).tiny)
+        a, b = (lower[:, None] - mean) / held, (upper[:, None] - mean) / held
+    return np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
+
+
+def _most_probable(probability: FloatArray) -> IntArray:
+    """The rows with the largest probability over all generations, in their own order."""
+    if len(probability) <= FEW_VALUES:
+        return np.arange(len(probability))
+    largest = np.argsort(-probability.sum(axis=1), kind="stable")[:VALUES_SHOWN]
+    return np.sort(largest)
+
+
+def value_of_cell(variable: Variable, cell: int) -> Value:
+    if isinstance(variable, Int):
+        return variable.low + variable.step * cell
+    if isinstance(variable, Discrete):
+        return tuple(variable.values)[cell]
+    assert isinstance(variable, Bool)
+    return bool(cell)
+
+
+def margin_of(record: Record, encoding: Encoding, generations: Generations) -> FloatArray | None:
+    """The margin of each generation, (G,): 1 / (N lambda) unless it was chosen; None without one."""
+    method = record.settings["method"]
+    if method["type"] != "Margin":
+        return None
+    popsize = np.array([run.popsize for run in record.runs])[generations.run]
+    return 1 / (encoding.dimension * popsize) if method["alpha"] is None else np.full(len(popsize), method["alpha"])
+
+
+def _least_step(alpha: FloatArray, home: FloatArray, last: float) -> FloatArray:
+    """Section 4 of the paper: alpha at either end of the values, alpha / 2 to each side between them."""
+    return np.where((home <= 0) | (home >= last), alpha, alpha / 2)

@@ -1,0 +1,207 @@
+"""A record as rows of tables: what it comes to, the best points, the runs and the failures."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from statistics import median
+
+from mixcma.core.stopping import REASONS
+from mixcma.report.series import Evaluations
+from mixcma.report.text import domain
+from mixcma.space import Params, Space, Value, Variable
+from mixcma.store import Record, Row
+from mixcma.variables import Float, Int
+
+POINTS_SHOWN = 50
+ERRORS_SHOWN = 50
+# What differs between two texts of the same error: decimal fractions and addresses.
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
+
+NOT_ENDED = "It has not ended: it was still running when this page was made, or it was killed."
+NOT_ENDED_ADVICE = "Resume it to go on where it was; nothing that was evaluated is lost."
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluated point, with the number of its evaluation."""
+
+    number: int
+    row: Row
+    value: float
+    violation: float
+    constraints: tuple[float, ...]
+
+    @property
+    def feasible(self) -> bool:
+        return self.violation == 0.0
+
+    @property
+    def params(self) -> Params:
+        return self.row.params
+
+
+def best_points(evaluations: Evaluations, most: int = POINTS_SHOWN) -> list[Point]:
+    """Distinct points that succeeded, the best first."""
+    best: dict[tuple[Value, ...], Point] = {}
+    for index, row in enumerate(evaluations.rows):
+        outcome = row.outcome
+        if outcome is None or outcome.failed:
+            continue
+        point = Point(index + 1, row, outcome.value, outcome.violation, tuple(outcome.constraints))
+        place = tuple(row.params.values())
+        if place not in best or _rank(point) < _rank(best[place]):
+            best[place] = point
+    return sorted(best.values(), key=_rank)[:most]
+
+
+def _rank(point: Point) -> tuple[float, float]:
+    return point.violation, point.value
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The headline numbers."""
+
+    best: Point | None
+    evaluations: int
+    budget: int
+    failures: int
+    known: int  # candidates that were answered from memory
+    pending: int
+    runs: int
+    ended: bool
+    stop: str
+    advice: str
+    duration: float | None  # from the first evaluation's start to the last one's end, pauses included
+    evaluation_time: float | None  # the median of one evaluation
+
+
+def summary_of(record: Record, evaluations: Evaluations) -> Summary:
+    best = best_points(evaluations, 1)
+    times = [row.seconds for row in evaluations.rows if row.seconds is not None]
+    message, advice = stop_text(record.settings["stop"])
+    return Summary(
+        best=best[0] if best else None,
+        evaluations=len(evaluations),
+        budget=record.settings["budget"],
+        failures=int(evaluations.failed.sum()),
+        known=sum(row.finished and not row.evaluated for row in record.rows),
+        pending=sum(not row.finished for row in record.rows),
+        runs=len(record.runs),
+        ended=record.settings["stop"] is not None,
+        stop=message,
+        advice=advice,
+        duration=_duration(evaluations.rows),
+        evaluation_time=median(times) if times else None,
+    )
+
+
+def stop_text(name: str | None) -> tuple[str, str]:
+    """Why a search ended, and what to do about it."""
+    if name is None:
+        return NOT_ENDED, NOT_ENDED_ADVICE
+    reason = REASONS.get(name)
+    return (name, "") if reason is None else (reason.message, reason.advice)
+
+
+def _duration(rows: list[Row]) -> float | None:
+    starts = [row.started for row in rows if row.started is not None]
+    ends = [row.started + (row.seconds or 0.0) for row in rows if row.started is not None]
+    return max(ends) - min(starts) if starts else None
+
+
+@dataclass(frozen=True)
+class Component:
+    """A variable of a design: its value, and where in its range that lies, from 0 to 1."""
+
+    name: str
+    domain: str
+    value: Value
+    place: float | None
+
+    @property
+    def at_bound(self) -> bool:
+        return self.place in (0.0, 1.0)
+
+
+def components(space: Space, params: Params) -> list[Component]:
+    return [Component(name, domain(space[name]), value, _place(space[name], value)) for name, value in params.items()]
+
+
+def _place(variable: Variable, value: float) -> float | None:
+    low, high = variable.hull
+    if not math.isfinite(high - low) or low == high:
+        return None
+    if isinstance(variable, Float | Int) and variable.log:
+        low, value, high = math.log(low), math.log(value), math.log(high)
+    return (value - low) / (high - low)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    number: int
+    popsize: int
+    evaluations: int
+    generations: int
+    best: float | None  # its best feasible value
+    stop: str
+
+
+def runs_of(record: Record, evaluations: Evaluations) -> list[RunSummary]:
+    """The first run, and one for every restart."""
+    found = []
+    for run in record.runs:
+        mine = [row.outcome for row in evaluations.rows if row.run == run.run and row.outcome is not None]
+        values = [outcome.value for outcome in mine if outcome.feasible]
+        last = run.run == len(record.runs) - 1
+        ended = run.stop or (record.settings["stop"] if last else None)
+        found.append(
+            RunSummary(
+                number=run.run + 1,
+                popsize=run.popsize,
+                evaluations=len(mine),
+                generations=sum(generation.run == run.run for generation in record.generations),
+                best=min(values, default=None),
+                stop="not ended" if ended is None else ended,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Evaluations that failed in the same way, with the first of them as an example."""
+
+    error: str
+    count: int
+    numbers: list[int]  # of the evaluations
+    first: Row
+
+    @property
+    def title(self) -> str:
+        """The first line that says anything."""
+        lines = [line.strip() for line in self.error.splitlines() if line.strip()]
+        return lines[0] if lines else "no message"
+
+
+def failures_of(evaluations: Evaluations) -> list[Failure]:
+    """Failures by their error, the most frequent first; texts that differ only in decimal fractions are one error."""
+    grouped: dict[str, list[tuple[int, Row]]] = {}
+    for index, row in enumerate(evaluations.rows):
+        if row.outcome is not None and row.outcome.failed:
+            grouped.setdefault(_VARYING.sub("#", row.outcome.error or ""), []).append((index + 1, row))
+    found = [_failure(members) for members in grouped.values()]
+    return sorted(found, key=lambda failure: -failure.count)
+
+
+def _failure(members: list[tuple[int, Row]]) -> Failure:
+    first = members[0][1]
+    assert first.outcome is not None
+    return Failure(first.outcome.error or "", len(members), [index for index, _ in members], first)
+
+
+def design_text(params: Params) -> str:
+    """A point as a Python dict, exact."""
+    return "{" + ", ".join(f"{name!r}: {value!r}" for name, value in params.items()) + "}"

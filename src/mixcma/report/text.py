@@ -1,0 +1,67 @@
+"""Numbers, times and variables as people read them."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from mixcma.progress import duration
+from mixcma.space import Bool, Discrete, Float, Int, Value, Variable
+
+UNENDING = "∞"
+
+
+def number(value: Value, digits: int = 6) -> str:
+    """A value with so many significant digits; integers and booleans in full."""
+    if isinstance(value, bool | int):
+        return str(value)
+    if math.isinf(value):
+        return UNENDING if value > 0 else f"-{UNENDING}"
+    return f"{value:.{digits}g}"
+
+
+def setting(value: object) -> str:
+    """A setting in words."""
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def count(how_many: int, what: str) -> str:
+    return f"{how_many:,} {what}{'' if how_many == 1 else 's'}"
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.3g}% of all" if whole else "none yet"
+
+
+def span(seconds: float) -> str:
+    """A time that may be very short."""
+    if seconds < 1e-6:
+        return "under 1 µs"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.3g} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 60 else duration(seconds)
+
+
+def moment(epoch: float) -> str:
+    """A date and a time of day, in the time zone of the reader."""
+    return datetime.fromtimestamp(epoch).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def domain(variable: Variable) -> str:
+    """What values a variable may have."""
+    if variable.constant is not None:
+        return "constant"
+    if isinstance(variable, Bool):
+        return "boolean"
+    low, high = variable.hull
+    ends = "unbounded" if math.isinf(high) and math.isinf(low) else f"{number(low)} to {number(high)}"
+    if isinstance(variable, Discrete):
+        return f"{variable.size} values, {ends}"
+    log = ", log scale" if isinstance(variable, Float | Int) and variable.log else ""
+    step = f" in steps of {variable.step}" if isinstance(variable, Int) and variable.step > 1 else ""
+    kind = "integer" if isinstance(variable, Int) else "float"
+    return f"{kind}, {ends}{step}{log}"

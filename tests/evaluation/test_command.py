@@ -1,0 +1,161 @@
+"""External programs: whatever they do wrong is a failed evaluation with its reason, and the run goes on."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+
+import pytest
+
+from mixcma import Bool, Float, Int, Space, minimize
+from mixcma.evaluation.command import Command
+from mixcma.store import read
+
+PYTHON = sys.executable
+PARAMS = {"x": 0.1, "n": 3, "on": True}
+
+
+def script(text, *more, **options):
+    """A program of Python; braces in its text are not placeholders."""
+    return Command((PYTHON, "-c", text.replace("{", "{{").replace("}", "}}"), *more), **options)
+
+
+def called(text, *more, **options):
+    return script(text, *more, **options)(PARAMS, 7)
+
+
+def test_parameters_reach_the_program_in_full_precision():
+    outcome = called("import sys; print(sys.argv[1:]); print(float(sys.argv[1]))", "{x}", "{n}", "{on}")
+    assert outcome.value == 0.1
+    text = "import sys; assert sys.argv[1:] == ['a0.10', '003', 'true', '7', '{}'], sys.argv; print(1)"
+    assert called(text, "a{x:.2f}", "{n:03d}", "{on}", "{id}", "{{}}").value == 1.0
+
+
+def test_there_is_no_shell(tmp_path):
+    outcome = called("import sys; print(len(sys.argv[1]))", "; touch {id} $HOME *", folder=str(tmp_path))
+    assert outcome.value == len("; touch 7 $HOME *")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_parameters_as_a_file():
+    outcome = called("import json, sys; print(sum(json.load(open(sys.argv[1])).values()))", "{params}")
+    assert outcome.value == 4.1
+
+
+@pytest.mark.parametrize(
+    ("printed", "rule", "value"),
+    [
+        ("chatter\n1.5e3\n\n", "stdout", 1500.0),
+        ('{"cost": 2.5}', "json:cost", 2.5),
+        ('warming up\n{"a": {"b": [1, 4]}}', "json:a.b.1", 4.0),
+        ("cost=3\ncost=4\n", "regex:cost=(.*)", 4.0),
+        ("inf", "stdout", float("inf")),
+    ],
+)
+def test_where_the_value_stands(printed, rule, value):
+    assert called(f"print({printed!r})", value=rule).value == value
+
+
+def test_values_and_constraints_from_files(tmp_path):
+    text = "open('out.txt', 'w').write('hello\\n5.5\\n'); open('g.txt', 'w').write('-1, 2')"
+    outcome = called(text, value="file:out.txt", constraints="file:g.txt", folder=str(tmp_path))
+    assert (outcome.value, list(outcome.constraints)) == (5.5, [-1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"), [("json:g", [-1.0, 0.5]), (r"regex:(-?\d+\.\d+)", [-1.0, 0.5]), ("json:one", [3.0])]
+)
+def test_constraints(rule, expected):
+    outcome = called("""print('{"v": 1, "g": [-1.0, 0.5], "one": 3}')""", value="json:v", constraints=rule)
+    assert list(outcome.constraints) == expected
+
+
+FAILING = {
+    "prints nothing": (script("pass"), "empty"),
+    "prints no number": (script("print('done')"), "'done'"),
+    "prints NaN": (script("print('nan')"), "nan"),
+    "exits 3": (script("import sys; print(1); print('out of licences', file=sys.stderr); sys.exit(3)"), "status 3"),
+    "says why": (script("import sys; print('out of licences', file=sys.stderr); sys.exit(3)"), "out of licences"),
+    "is killed": (script("import os; os.kill(os.getpid(), 9)"), "signal 9"),
+    "writes 100 MB": (script("import sys\nfor _ in range(100): sys.stdout.write('x' * 2**20)"), "more than 10 MB"),
+    "writes 100 MB of errors": (
+        script("import sys\nfor _ in range(100): sys.stderr.write('x' * 2**20)"),
+        "more than 10 MB",
+    ),
+    "is not there": (Command(("./no-such-program", "{x}")), "no-such-program"),
+    "prints no JSON": (script("print('{')", value="json:cost"), "expected JSON"),
+    "prints other JSON": (script("print('{}')", value="json:cost"), "no cost"),
+    "prints JSON without a number": (script("""print('{"cost": [1]}')""", value="json:cost"), "expected a number"),
+    "does not match": (script("print(1)", value="regex:cost=(.*)"), "matches"),
+    "writes no file": (script("print(1)", value="file:out.txt"), "did not write it"),
+    "constraint is no number": (
+        script("""print('{"v": 1, "g": ["x"]}')""", value="json:v", constraints="json:g"),
+        "'x'",
+    ),
+    "binary rubbish": (script("import sys; sys.stdout.buffer.write(bytes(range(256)))"), "expected a number"),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_what_goes_wrong_is_a_failed_evaluation_with_the_reason(name):
+    command, words = FAILING[name]
+    outcome = command(PARAMS, 7)
+    assert outcome.failed
+    assert words in outcome.error
+    assert len(outcome.error) < 600
+
+
+def test_a_program_that_may_not_be_executed(tmp_path):
+    path = tmp_path / "program"
+    path.write_text("#!/bin/sh\necho 1\n")
+    outcome = Command((str(path),))(PARAMS, 1)
+    assert outcome.failed
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    assert Command((str(path),))(PARAMS, 1).value == 1.0
+
+
+def test_each_evaluation_in_its_folder_with_its_output_kept_on_failure(tmp_path):
+    text = "import sys; print('hello'); print('trouble', file=sys.stderr); sys.exit(int(sys.argv[1]) % 2)"
+    command = script(text, "{id}", workdir="runs/{id}", folder=str(tmp_path))
+    command(PARAMS, 1)
+    command(PARAMS, 2)  # prints no number
+    good = script("print(3)", workdir="runs/{id}", folder=str(tmp_path))
+    assert good(PARAMS, 3).value == 3.0
+    for id in (1, 2):
+        folder = tmp_path / "runs" / str(id)
+        assert (folder / "stdout.txt").read_text() == "hello\n"
+        assert (folder / "stderr.txt").read_text() == "trouble\n"
+        assert json.loads((folder / "params.json").read_text()) == PARAMS
+    assert not (tmp_path / "runs" / "3" / "stdout.txt").exists()
+
+
+TEXT = """
+import sys, time
+x, n = float(sys.argv[1]), int(sys.argv[2])
+if n == 1: sys.exit(3)
+if n == 2: print("nothing")
+elif n == 3: print("nan")
+elif n == 4: time.sleep(600)
+else: print(x * x + n)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_over_a_program_that_fails_in_every_way_goes_on(workers, tmp_path):
+    space = Space({"x": Float(-5, 5), "n": Int(0, 5), "on": Bool()})
+    command = script(TEXT, "{x}", "{n}", "{on}")
+    result = minimize(
+        command, space, budget=40, seed=1, workers=workers, timeout=1.0, run_file=tmp_path / "run.db", popsize=8
+    )
+    assert result.evaluations == 40
+    assert 0 < result.failures < 40
+    rows = [row for row in read(tmp_path / "run.db").rows if row.evaluated]
+    reasons = {1: "exit status 3", 2: "'nothing'", 3: "nan", 4: "timed out after 1 s"}
+    assert {row.params["n"] for row in rows} >= set(reasons)
+    for row in rows:
+        if row.params["n"] in reasons:
+            assert reasons[row.params["n"]] in row.outcome.error
+            assert row.status == ("timed out" if row.params["n"] == 4 else "failed")
+        else:
+            assert row.status == "done"

@@ -1,0 +1,483 @@
+"""What happens when an evaluation goes wrong: a failure costs itself, a dead worker costs nothing."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import logging
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+
+import loky
+import numpy as np
+import pytest
+
+from mixcma import Float, Outcome, Space, Stopping, minimize
+from mixcma.store import read
+
+PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
+FAILURES = {
+    "an exception": "1 / 0",
+    "nan": "float('nan')",
+    "nothing": "None",
+    "a string": "'3.0'",
+    "a wrong shape": "np.zeros(2)",
+    "a complex number": "1j",
+    "minus infinity": "-math.inf",
+    "its own word for it": "Outcome(1.0, error='no mesh')",
+    "a constraint that is no number": "Outcome(1.0, [math.nan])",
+    "an exit": "sys.exit(1)",
+}
+ERRORS = {
+    "an exception": "ZeroDivisionError: division by zero",
+    "minus infinity": "expected a number, but got -inf",
+    "its own word for it": "no mesh",
+    "a constraint that is no number": "expected numbers as constraints",
+    "an exit": "SystemExit: 1",
+}
+
+
+def sphere():
+    return lambda p: p["x"] ** 2 + p["y"] ** 2
+
+
+def candidates(count):
+    """The first candidates of the sphere's search with seed 1."""
+    drawn = []
+
+    def objective(p):
+        drawn.append(p["x"])
+        return p["x"] ** 2 + p["y"] ** 2
+
+    minimize(objective, PLANE, budget=count, seed=1)
+    return drawn
+
+
+def giving(expression, where):
+    """The sphere, but where x lies within: there it does what the expression says."""
+    low, high = where
+    code = compile(expression, "the objective", "eval")
+    known = {"np": np, "math": math, "Outcome": Outcome, "sys": sys}
+    names = {name: known[name] for name in code.co_names if name in known}  # what it needs, and no more, is sent
+
+    def objective(p):
+        return eval(code, names) if low <= p["x"] <= high else p["x"] ** 2 + p["y"] ** 2
+
+    return objective
+
+
+@pytest.fixture
+def pool(request):
+    """A number of workers, or a pool for this test alone."""
+    if isinstance(request.param, int):
+        yield request.param
+        return
+    kinds = {"threads": ThreadPoolExecutor, "process pool": ProcessPoolExecutor, "loky": loky.ProcessPoolExecutor}
+    with kinds[request.param](2) as executor:
+        yield executor
+
+
+def on(*engines):
+    return pytest.mark.parametrize("pool", engines, indirect=True)
+
+
+# Failed evaluations
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_failure_is_counted_ranked_last_and_its_error_kept(kind, tmp_path):
+    objective, path = giving(FAILURES[kind], (1.0, 5.0)), tmp_path / "run.db"
+    result = minimize(objective, PLANE, budget=60, seed=1, run_file=path)
+    failed = [row for row in read(path).rows if row.status == "failed"]
+    assert 0 < len(failed) == result.failures < 60
+    assert all(row.params["x"] >= 1.0 for row in failed)
+    assert result.params["x"] < 1.0
+    assert ERRORS.get(kind, "expected a number, but the objective returned") in result.first_error
+    assert {row.outcome.error for row in failed} == {result.first_error}
+
+
+def test_every_kind_of_failure_gives_the_same_search():
+    results = [minimize(giving(expression, (1.0, 5.0)), PLANE, budget=60, seed=1) for expression in FAILURES.values()]
+    assert len({str(replace(result, first_error=None)) for result in results}) == 1
+
+
+@on(2, "process pool")
+def test_failures_in_workers_are_those_of_one_process(pool):
+    def objective(p):
+        if p["x"] < -3:
+            raise ArithmeticError("too low")
+        if p["x"] > 3:
+            sys.exit("too high")
+        return {0: math.nan, 1: None, 2: "text", 3: -math.inf}.get(int(abs(p["y"] * 100)) % 20, p["x"] ** 2)
+
+    alone = minimize(objective, PLANE, budget=60, seed=1)
+    assert alone.failures > 5
+    assert minimize(objective, PLANE, budget=60, seed=1, workers=pool) == alone
+
+
+def test_the_first_failure_is_warned_of_and_no_other(caplog):
+    with caplog.at_level(logging.WARNING, logger="mixcma"):
+        result = minimize(giving("1 / 0", (1.0, 5.0)), PLANE, budget=60, seed=1, workers=2)
+    assert result.failures > 1
+    assert [record.getMessage().split(";")[0].split(": ", 1)[1] for record in caplog.records] == [result.first_error]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_plus_infinity_is_a_value_behind_all_others(workers):
+    result = minimize(giving("math.inf", (1.0, 5.0)), PLANE, budget=60, seed=1, workers=workers)
+    assert (result.failures, result.first_error) == (0, None)
+    assert math.isfinite(result.value)
+    assert result.params["x"] < 1.0
+
+
+def test_where_all_is_plus_infinity_nothing_failed():
+    result = minimize(lambda p: math.inf, PLANE, budget=60, seed=1)
+    assert (result.failures, result.value, result.evaluations) == (0, math.inf, 60)
+    assert result.stop.name != "failing"
+
+
+@pytest.mark.parametrize(
+    ("kind", "workers"), [*((kind, 1) for kind in FAILURES), ("an exception", 2), ("nan", 2), ("an exit", 2)]
+)
+def test_on_error_raise_stops_at_the_first_failure(kind, workers):
+    error = {"an exception": ZeroDivisionError, "an exit": SystemExit}.get(kind, ValueError)
+    text = ERRORS.get(kind, "expected a number").split(": ")[-1]
+    with pytest.raises(error, match=text):
+        minimize(giving(FAILURES[kind], (-5, 5)), PLANE, budget=60, seed=1, workers=workers, on_error="raise")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_that_cannot_be_shown_is_a_failed_evaluation(workers):
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("cannot be shown")
+
+    def objective(p):
+        raise Mute
+
+    result = minimize(objective, PLANE, budget=1, seed=1, workers=workers)
+    assert result.failures == 1
+    assert "Mute" in result.first_error
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_value_that_cannot_be_shown_is_a_failed_evaluation(workers):
+    class Mute:
+        def __repr__(self):
+            raise RuntimeError("cannot be shown")
+
+    result = minimize(lambda p: Mute(), PLANE, budget=1, seed=1, workers=workers)
+    assert result.failures == 1
+    assert "Mute" in result.first_error
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_constraints_that_cannot_be_read_are_a_failed_evaluation(workers):
+    def constraints():
+        yield 1.0
+        raise KeyError("the second one")
+
+    result = minimize(lambda p: Outcome(1.0, constraints()), PLANE, budget=1, seed=1, workers=workers)
+    assert result.failures == 1
+
+
+# Whole generations
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_three_generations_that_failed_as_a_whole_the_search_stops_with_the_first_error(workers, tmp_path):
+    def objective(p):
+        raise RuntimeError(f"no licence at {p['x']}")
+
+    path = tmp_path / "run.db"
+    result = minimize(objective, PLANE, budget=600, seed=1, workers=workers, run_file=path)
+    rows = [row for row in read(path).rows if row.evaluated]
+    assert (result.stop.name, result.evaluations, result.failures) == ("failing", 18, 18)
+    assert result.first_error == rows[0].outcome.error == f"RuntimeError: no licence at {rows[0].params['x']}"
+    assert (result.params, result.value) == (None, math.inf)
+
+
+def failing_first(count, log):
+    """Fails as often as it says; the calls are counted in a file, for the processes together."""
+
+    def objective(p):
+        with open(log, "a") as file:
+            file.write(".")
+        if os.path.getsize(log) <= count:
+            raise RuntimeError("not yet")
+        return p["x"] ** 2 + p["y"] ** 2
+
+    return objective
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_two_failed_generations_do_not_stop_the_search(workers, tmp_path):
+    result = minimize(failing_first(12, tmp_path / "log"), PLANE, budget=60, seed=1, workers=workers)
+    assert (result.stop.name, result.evaluations, result.failures) == ("budget", 60, 12)
+
+
+def test_a_failed_generation_leaves_the_distribution_alone_and_the_next_is_a_new_sample(tmp_path):
+    path = tmp_path / "run.db"
+    minimize(failing_first(12, tmp_path / "log"), PLANE, budget=24, seed=1, run_file=path)
+    record = read(path)
+    means, deviations = ([getattr(row, name).tolist() for row in record.generations] for name in ("mean", "deviation"))
+    assert means[0] == means[1] == means[2] != means[3]
+    assert deviations[0] == deviations[1] == deviations[2] != deviations[3]
+    points = [row.params["x"] for row in record.rows if row.evaluated]
+    assert len(set(points)) == len(points) == 24
+
+
+def test_the_number_of_failed_generations_can_be_chosen():
+    result = minimize(lambda p: None, PLANE, budget=600, seed=1, stopping=Stopping(failing_generations=5))
+    assert (result.stop.name, result.evaluations) == ("failing", 30)
+
+
+# Workers that die
+
+
+def deadly(x, times, log):
+    """The sphere; but the first calls with that x kill their process. Every call is a line of the log."""
+
+    def objective(p):
+        with open(log, "a") as file:
+            file.write(f"{p['x']}\n")
+        with open(log) as file:
+            calls = file.read().split().count(str(p["x"]))
+        if p["x"] == x and calls <= times:
+            time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.02)
+        return p["x"] ** 2 + p["y"] ** 2
+
+    return objective
+
+
+def calls_of(log):
+    return collections.Counter(map(float, log.read_text().split()))
+
+
+@pytest.mark.parametrize(
+    ("pool", "slot", "times"),
+    [(2, 2, 1), (2, 7, 2), ("process pool", 2, 1), ("process pool", 7, 2), ("loky", 7, 1)],
+    indirect=["pool"],
+)
+def test_a_worker_that_died_changes_nothing(pool, slot, times, tmp_path):
+    log = tmp_path / "log"
+    xs = candidates(18)
+    result = minimize(deadly(xs[slot], times, log), PLANE, budget=18, seed=1, workers=pool)
+    assert result == minimize(sphere(), PLANE, budget=18, seed=1)
+    calls = calls_of(log)
+    assert calls.keys() == set(xs)
+    assert calls[xs[slot]] == times + 1
+
+
+def test_the_others_lose_nothing_when_a_sandbox_dies(tmp_path):
+    log = tmp_path / "log"
+    xs = candidates(18)
+    minimize(deadly(xs[2], 2, log), PLANE, budget=18, seed=1, workers=2)
+    assert calls_of(log) == {x: 3 if x == xs[2] else 1 for x in xs}
+
+
+@on(2, "process pool", "loky")
+def test_a_candidate_that_always_kills_its_worker_alone_has_failed_after_three_deaths(pool, tmp_path):
+    log, path = tmp_path / "log", tmp_path / "run.db"
+    xs = candidates(6)
+    result = minimize(deadly(xs[3], math.inf, log), PLANE, budget=12, seed=1, workers=pool, run_file=path)
+    assert "its worker died 3 times" in result.first_error
+    assert [row.params["x"] for row in read(path).rows if row.status == "failed"] == [xs[3]]
+    failing = minimize(giving("None", (xs[3], xs[3])), PLANE, budget=12, seed=1)
+    assert replace(result, first_error=None, run_file=None) == replace(failing, first_error=None)
+    calls = calls_of(log)
+    assert len(calls) == 12
+    assert calls.pop(xs[3]) == 3
+    most = 1 if pool == 2 else 2  # those that were in a broken pool are sent once more
+    assert all(1 <= count <= most for count in calls.values())
+
+
+@on("process pool")
+def test_two_that_always_kill_their_worker_take_nobody_with_them(pool, tmp_path):
+    log = tmp_path / "log"
+    xs = candidates(6)
+    first, second = deadly(xs[1], math.inf, log), deadly(xs[4], math.inf, log)
+
+    def objective(p):
+        return first(p) if p["x"] == xs[1] else second(p)
+
+    result = minimize(objective, PLANE, budget=6, seed=1, workers=pool)
+    assert result.failures == 2
+    assert result.value == minimize(giving("None", (xs[1], xs[1])), PLANE, budget=6, seed=1).value
+
+
+@on(2, "process pool")
+def test_on_error_raise_stops_at_a_candidate_that_always_kills_its_worker(pool, tmp_path):
+    with pytest.raises(ValueError, match="the objective: its worker died 3 times"):
+        minimize(
+            deadly(candidates(1)[0], math.inf, tmp_path / "log"),
+            PLANE, budget=6, seed=1, workers=pool, on_error="raise",
+        )  # fmt: skip
+
+
+@on(2, "process pool")
+def test_deaths_cost_an_asynchronous_search_nothing(pool, tmp_path):
+    log = tmp_path / "log"
+    result = minimize(deadly(candidates(3)[2], 2, log), PLANE, budget=20, seed=1, workers=pool, asynchronous=True)
+    assert (result.evaluations, result.failures, len(calls_of(log))) == (20, 0, 20)
+
+
+@on(2, "process pool")
+def test_a_worker_that_died_while_it_loaded_the_objective_is_replaced(pool, tmp_path):
+    def load(mark):
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return lambda p: p["x"] ** 2 + p["y"] ** 2
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    class Deadly:
+        def __call__(self, p):
+            return p["x"] ** 2 + p["y"] ** 2
+
+        def __reduce__(self):
+            return load, (str(tmp_path / "mark"),)
+
+    result = minimize(Deadly(), PLANE, budget=12, seed=1, workers=pool)
+    assert result == minimize(sphere(), PLANE, budget=12, seed=1)
+
+
+# Pools that break
+
+
+def test_a_pool_that_was_broken_before_is_made_again():
+    with ProcessPoolExecutor(2) as pool:
+        with pytest.raises(BrokenProcessPool):
+            pool.submit(os._exit, 1).result()
+        result = minimize(sphere(), PLANE, budget=12, seed=1, workers=pool)
+    assert result == minimize(sphere(), PLANE, budget=12, seed=1)
+
+
+@pytest.mark.parametrize("kind", [ProcessPoolExecutor, loky.ProcessPoolExecutor], ids=["process pool", "loky"])
+def test_a_pool_that_is_made_again_is_initialised_like_the_first(kind, tmp_path):
+    kill = deadly(candidates(3)[2], 1, tmp_path / "log")
+
+    def objective(p):
+        return kill(p) + float(os.environ["MIXCMA_OFFSET"])
+
+    def initialise(offset):
+        os.environ["MIXCMA_OFFSET"] = offset
+
+    with kind(2, initializer=initialise, initargs=("2",)) as pool:
+        result = minimize(objective, PLANE, budget=18, seed=1, workers=pool)
+    assert result.failures == 0
+    assert result.value == minimize(lambda p: p["x"] ** 2 + p["y"] ** 2 + 2.0, PLANE, budget=18, seed=1).value
+
+
+def test_an_executor_that_is_broken_for_good_ends_the_search_with_a_sentence():
+    class Broken(Executor):
+        def submit(self, function, /, *args, **kwargs):
+            future = Future()
+            future.set_exception(BrokenProcessPool("it fell apart"))
+            return future
+
+    with pytest.raises(RuntimeError, match="workers: the Broken is broken and cannot be made again; start"):
+        minimize(sphere(), PLANE, budget=12, seed=1, workers=Broken())
+
+
+def test_an_executor_that_loses_evaluations_is_asked_again_twice():
+    class Forgetful(Executor):
+        """Every call is lost twice."""
+
+        def __init__(self):
+            self.lost = collections.Counter()
+
+        def submit(self, function, /, *args, **kwargs):
+            future = Future()
+            call = str(args)
+            self.lost[call] += 1
+            if self.lost[call] < 3 and "'x'" in call:
+                future.set_exception(ConnectionResetError("gone"))
+            else:
+                future.set_result(function(*args, **kwargs))
+            return future
+
+    executor = Forgetful()
+    assert minimize(sphere(), PLANE, budget=12, seed=1, workers=executor) == minimize(
+        sphere(), PLANE, budget=12, seed=1
+    )
+    assert max(executor.lost.values()) == 3
+
+
+SCRIPT = """
+import os, signal, sys, threading, time
+from concurrent.futures import ProcessPoolExecutor
+from mixcma import Float, Space, minimize
+PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
+"""
+
+
+def run_script(program, seconds):
+    """Its output, or None where it hangs."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT + program], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as script:
+        try:
+            return script.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(script.pid, signal.SIGKILL)
+
+
+def test_when_an_idle_worker_of_a_pool_is_killed_the_busy_ones_end_with_the_broken_pool(tmp_path):
+    """An idle worker dies with the lock of the queue: those that do not end at once never do."""
+    program = f"""
+mark = {str(tmp_path / "mark")!r}
+def objective(p):
+    if not os.path.exists(mark):
+        with open(mark, "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(1.5)
+    return p["x"] ** 2
+pool = ProcessPoolExecutor(2)
+def kill():
+    while not os.path.exists(mark):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    busy = int(open(mark).read())
+    os.kill(next(pid for pid in pool._processes if pid != busy), signal.SIGKILL)
+threading.Thread(target=kill).start()
+result = minimize(objective, PLANE, budget=12, seed=1, workers=pool)
+print("failures", result.failures, flush=True)
+pool.shutdown()
+print("closed", flush=True)
+"""
+    assert run_script(program, 8) == "failures 0\nclosed\n"
+
+
+@pytest.mark.parametrize("kind", [ProcessPoolExecutor, loky.ProcessPoolExecutor], ids=["process pool", "loky"])
+def test_a_search_does_not_wait_for_evaluations_it_needs_no_more_also_after_a_pool_broke(kind, tmp_path):
+    xs = candidates(6)
+    kill = deadly(xs[0], 1, tmp_path / "log")
+
+    def objective(p):
+        if p["x"] in xs:
+            return kill(p)
+        with open(tmp_path / "second generation", "a") as file:
+            file.write(".")
+        if os.path.getsize(tmp_path / "second generation") == 1:
+            time.sleep(12)
+        return -1.0
+
+    began = time.monotonic()
+    with kind(2) as pool:
+        result = minimize(objective, PLANE, budget=60, seed=1, workers=pool, target=-0.5, asynchronous=True)
+    assert result.stop.name == "target"
+    assert time.monotonic() - began < 10

@@ -1,0 +1,152 @@
+"""Everything wrong in a problem file is reported at once: the line, the key and the remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from mixcma.cli import main
+from mixcma.problem_file import WrongProblem, load_problem
+
+GOOD = """\
+[objective]
+command = ["./program", "{radius}", "{ribs}"]
+value = "stdout"
+timeout = 10
+
+[run]
+budget = 100
+seed = 1
+
+[space.radius]
+type = "float"
+low = 10
+high = 200
+
+[space.ribs]
+type = "int"
+low = 1
+high = 12
+"""
+
+
+def swapped(old, new):
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+COMMAND = 'command = ["./program", "{radius}", "{ribs}"]'
+
+# text of the file, line, key, words of the message
+WRONG = {
+    "syntax": (swapped("budget = 100", "budget = "), 7, "TOML", "correct the syntax"),
+    "unclosed text": (swapped('value = "stdout"', 'value = "stdout'), 3, "TOML", "correct the syntax"),
+    "key twice": (swapped("seed = 1", "seed = 1\nseed = 2"), 9, "TOML", "correct the syntax"),
+    "empty file": ("", 1, "[objective]", "is missing"),
+    "no objective": (GOOD[GOOD.index("[run]") :], 1, "[objective]", "is missing"),
+    "no run": (swapped("[run]\nbudget = 100\nseed = 1\n", ""), 1, "[run]", "is missing"),
+    "no space": (GOOD[: GOOD.index("[space.radius]")], 1, "[space]", "is missing"),
+    "unknown table": (GOOD + "[runs]\nbudget = 1\n", 19, "[runs]", "did you mean run?"),
+    "unknown key": (swapped("budget = 100", "budget = 100\nbugdet = 1"), 8, "[run] bugdet", "did you mean budget?"),
+    "unknown objective key": (swapped("timeout = 10", "timout = 10"), 4, "[objective] timout", "did you mean timeout?"),
+    "no budget": (swapped("budget = 100\n", ""), 6, "[run] budget", "budget = 1000"),
+    "budget of zero": (swapped("budget = 100", "budget = 0"), 7, "[run] budget", "at least 1"),
+    "budget as text": (swapped("budget = 100", 'budget = "100"'), 7, "[run] budget", "an integer"),
+    "negative seed": (swapped("seed = 1", "seed = -1"), 8, "[run] seed", "at least 0"),
+    "target as text": (swapped("seed = 1", 'target = "low"'), 8, "[run] target", "a number"),
+    "unknown method": (swapped("seed = 1", 'method = "nelder"'), 8, "[run] method", "margin"),
+    "small popsize": (swapped("seed = 1", "popsize = 2"), 8, "[run] popsize", "at least 4"),
+    "no workers": (swapped("seed = 1", "workers = 0"), 8, "[run] workers", "workers = 4"),
+    "wrong workers": (swapped("seed = 1", 'workers = "many"'), 8, "[run] workers", "dask:tcp://host:8786"),
+    "restarts as text": (swapped("seed = 1", 'restarts = "yes"'), 8, "[run] restarts", "true, false"),
+    "asynchronous as number": (swapped("seed = 1", "asynchronous = 1"), 8, "[run] asynchronous", "true or false"),
+    "x0 outside": (swapped("seed = 1", "x0 = {radius = 5, ribs = 2}"), 8, "[run] x0", "radius"),
+    "x0 incomplete": (swapped("seed = 1", "x0 = {radius = 50}"), 8, "[run] x0", "ribs"),
+    "command and python": (swapped("timeout = 10", 'python = "a:b"'), 1, "[objective]", "keep one"),
+    "neither": (swapped(COMMAND + "\n", ""), 1, "[objective]", "neither command nor python"),
+    "command as text": (swapped(COMMAND, 'command = "./program {radius}"'), 2, "[objective] command", "no shell"),
+    "empty command": (swapped(COMMAND, "command = []"), 2, "[objective] command", "a list of texts"),
+    "unknown placeholder": (swapped("{radius}", "{raduis}"), 2, "[objective] command", "did you mean {radius}?"),
+    "variable left out": (swapped(', "{ribs}"', ""), 2, "[objective] command", "never told ribs"),
+    "brace left open": (swapped("{radius}", "{radius"), 2, "[objective] command", "not well formed"),
+    "unknown rule": (swapped('"stdout"', '"stderr"'), 3, "[objective] value", '"json:..."'),
+    "rule without key": (swapped('"stdout"', '"json:"'), 3, "[objective] value", "choose one"),
+    "wrong regex": (swapped('"stdout"', '"regex:(["'), 3, "[objective] value", "not a regular expression"),
+    "constraints on stdout": (
+        swapped("timeout = 10", 'constraints = "stdout"'), 4, "[objective] constraints", '"regex:..."',
+    ),
+    "negative timeout": (swapped("timeout = 10", "timeout = -1"), 4, "[objective] timeout", "above 0"),
+    "workdir of a variable": (swapped("timeout = 10", 'workdir = "{ribs}"'), 4, "[objective] workdir", "runs/{id}"),
+    "python without function": (swapped(COMMAND, 'python = "module"'), 2, "[objective] python", "module:function"),
+    "python not there": (swapped(COMMAND, 'python = "no_such:f"'), 2, "[objective] python", "cannot be imported"),
+    "python not a function": (swapped(COMMAND, 'python = "math:pi"'), 2, "[objective] python", "name a function"),
+    "unknown type": (swapped('type = "float"', 'type = "flaot"'), 11, "[space] radius.type", "float"),
+    "no type": (swapped('type = "int"\n', ""), 15, "[space] ribs", "type"),
+    "low above high": (swapped("low = 10", "low = 300"), 12, "[space] radius.low", "low"),
+    "no high": (swapped("high = 12", ""), 15, "[space] ribs", "high"),
+    "text as bound": (swapped("low = 1\n", 'low = "one"\n'), 17, "[space] ribs.low", "integer"),
+    "unknown key of a variable": (swapped("high = 200", "hihg = 200"), 13, "[space] radius.hihg", "high"),
+    "log over zero": (swapped("low = 10\nhigh = 200", "low = 0\nhigh = 9\nlog = true"), 12, "[space] radius", "low"),
+    "variable without table": (swapped("[space.radius]", "[space]\nx = 3\n[space.radius]"), 11, "[space] x", "table"),
+    "only constants": (swapped("high = 200", "high = 10").replace("high = 12", "high = 1"), 10, "[space]", "widen"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_has_its_line_its_key_and_a_remedy(name, tmp_path):
+    text, line, key, words = WRONG[name]
+    path = tmp_path / "problem.toml"
+    path.write_text(text)
+    with pytest.raises(WrongProblem) as caught:
+        load_problem(path)
+    found = [(m.line, m.key) for m in caught.value.mistakes]
+    assert any(m.line == line and m.key.startswith(key) and words in m.text for m in caught.value.mistakes), found
+    assert all(";" in m.text for m in caught.value.mistakes)
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("name", ["syntax", "unknown key", "unknown placeholder", "low above high", "empty file"])
+def test_the_commands_print_mistakes_and_exit_with_2(name, command, tmp_path, run_command):
+    path = tmp_path / "problem.toml"
+    path.write_text(WRONG[name][0])
+    result = run_command(main, [command, str(path)])
+    assert result.exit_code == 2
+    assert f"{path}:{WRONG[name][1]}: {WRONG[name][2]}" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.glob("*.db"))
+
+
+def test_all_mistakes_are_found_at_once(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(
+        GOOD.replace("budget = 100", "budget = 0")
+        .replace('"stdout"', '"json:"')
+        .replace("low = 10", "low = 300")
+        .replace("[run]", "[run]\nworker = 2")
+    )
+    with pytest.raises(WrongProblem) as caught:
+        load_problem(path)
+    mistakes = [(m.line, m.key) for m in caught.value.mistakes]
+    assert mistakes == [
+        (3, "[objective] value"), (7, "[run] worker"), (8, "[run] budget"), (13, "[space] radius.low"),
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_not_there_or_not_text(tmp_path):
+    with pytest.raises(WrongProblem, match="mixcma init"):
+        load_problem(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(WrongProblem, match="UTF-8"):
+        load_problem(tmp_path / "binary.toml")
+
+
+def test_the_good_file_is_good(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(GOOD)
+    problem = load_problem(path)
+    assert problem.run == {"budget": 100, "seed": 1}
+    assert list(problem.space) == ["radius", "ribs"]
+    assert problem.timeout == 10
+
+
+def test_there_are_at_least_thirty_wrong_files():
+    assert len(WRONG) >= 30

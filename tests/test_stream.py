@@ -1,0 +1,317 @@
+"""Stream: draws by their number, generations by count, results by age; and what it takes to solve a problem."""
+
+from __future__ import annotations
+
+import heapq
+import statistics
+
+import numpy as np
+import pytest
+
+from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Space
+from mixcma.outcome import failure, read_outcomes
+from mixcma.problems.paper import problem
+from mixcma.stream import Stream
+
+MIXED = Space(
+    {
+        "x": Float(-5, 5),
+        "y": Float(mean=2.0, std=1.0),
+        "n": Int(-10, 10),
+        "on": Bool(),
+        "wire": Discrete([0.1, 0.2, 0.5, 1.5]),
+    }
+)
+METHODS = ["margin", "cma", "im", "im-box"]
+
+
+def sphere(p):
+    return float(sum(value**2 for value in p.values()))
+
+
+def stream_of(space=MIXED, **options):
+    return Stream(Optimizer(space, **{"seed": 1, **options}))
+
+
+def drawn(stream, count):
+    return [stream.draw() for _ in range(count)]
+
+
+def take_all(stream, draws, objective=sphere):
+    """Whether each of the results closed a generation."""
+    return [stream.take(draw, Outcome(objective(draw.params))) for draw in draws]
+
+
+def same_state(one, other):
+    """Bit for bit."""
+    return all(np.array_equal(a, b) for a, b in zip(one, other))
+
+
+def durations(seed, workers):
+    """Lognormal evaluation times with mean and standard deviation 1; all 1 for a single worker."""
+    rng = np.random.default_rng(seed)
+    while True:
+        yield 1.0 if workers == 1 else rng.lognormal(-np.log(2) / 2, np.log(2) ** 0.5)
+
+
+def simulate(stream, objective, workers=1, seed=0, evaluations=200, target=-np.inf):
+    """Evaluate on workers that take their time; all that was drawn, in the order of the results."""
+    lasting, flying, finished = durations(seed, workers), [], []
+    for number in range(workers):
+        heapq.heappush(flying, (next(lasting), number, stream.draw()))
+    while len(finished) < evaluations and not stream.optimizer.stop:
+        now, _, draw = heapq.heappop(flying)
+        finished.append(draw)
+        value = objective(draw.params)
+        if value <= target:
+            break
+        stream.take(draw, Outcome(value))
+        heapq.heappush(flying, (now + next(lasting), len(finished) + workers, stream.draw()))
+    return finished
+
+
+# Draws
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_first_draws_are_the_candidates_of_the_first_generation(method):
+    stream, optimizer = stream_of(method=method), Optimizer(MIXED, seed=1, method=method)
+    for draw, candidate in zip(drawn(stream, optimizer.popsize), optimizer.ask()):
+        assert draw.params == candidate.params
+        assert np.array_equal(draw.latent, candidate.latent)
+        assert (draw.run, draw.generation, draw.slot) == (0, 0, candidate.index)
+
+
+def test_the_noise_of_a_draw_is_that_of_its_number_in_whatever_state_it_is_made():
+    stream = stream_of(method="cma", popsize=7)
+    optimizer = stream.optimizer
+    waiting = drawn(stream, 3)
+    for number in range(3, 60):
+        draw = stream.draw()
+        state = optimizer.state
+        xi = optimizer.noise(number // 7).normal[number % 7]
+        expected = state.m + state.sigma * (xi @ state.root)
+        np.testing.assert_allclose(draw.latent, expected, rtol=1e-12, atol=1e-12)
+        assert (draw.slot, draw.generation) == (number, optimizer.generation)
+        waiting.append(draw)
+        take_all(stream, [waiting.pop(0)])
+    assert optimizer.generation == 8
+
+
+def test_a_draw_decodes_its_latent_point():
+    stream = stream_of()
+    for draw in simulate(stream, sphere, workers=3, evaluations=50):
+        assert stream.optimizer.encoding.decode(draw.latent[None]) == [draw.params]
+
+
+def test_drawing_changes_nothing_but_the_number_of_the_next_draw():
+    stream = stream_of()
+    before = stream.optimizer.state
+    draws = drawn(stream, 40)
+    assert stream.optimizer.state is before
+    assert [draw.slot for draw in draws] == list(range(40))
+    assert len({tuple(draw.latent) for draw in draws}) == 40
+
+
+def test_a_stream_goes_on_counting_from_the_draws_made_before():
+    whole, rest = drawn(stream_of(), 30), Stream(Optimizer(MIXED, seed=1), drawn=13)
+    for expected, draw in zip(whole[13:], drawn(rest, 17)):
+        assert draw.slot == expected.slot
+        assert np.array_equal(draw.latent, expected.latent)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_order_of_results_gives_the_same_search_bit_for_bit(method):
+    streams = [stream_of(method=method) for _ in range(2)]
+    one, other = (simulate(stream, sphere, workers=5, seed=3) for stream in streams)
+    assert [draw.slot for draw in one] == [draw.slot for draw in other]
+    assert [draw.slot for draw in one] != sorted(draw.slot for draw in one)
+    assert all(np.array_equal(a.latent, b.latent) for a, b in zip(one, other))
+    assert same_state(streams[0].optimizer.state, streams[1].optimizer.state)
+
+
+def test_another_order_of_results_or_another_seed_gives_another_search():
+    streams = [stream_of(seed=seed) for seed in (1, 1, 2)]
+    for stream, times in zip(streams, (3, 4, 3)):
+        simulate(stream, sphere, workers=5, seed=times)
+    means = {tuple(stream.optimizer.state.m) for stream in streams}
+    assert len(means) == 3
+
+
+# Generations
+
+
+@pytest.mark.parametrize("popsize", [4, 9, 20])
+def test_a_generation_closes_at_exactly_popsize_results(popsize):
+    stream = stream_of(popsize=popsize)
+    optimizer = stream.optimizer
+    for generation in range(1, 6):
+        before = optimizer.state
+        assert take_all(stream, drawn(stream, popsize - 1)) == [False] * (popsize - 1)
+        assert optimizer.state is before
+        assert take_all(stream, drawn(stream, 1)) == [True]
+        assert optimizer.generation == generation
+        assert not same_state(optimizer.state[:-1], before[:-1])
+
+
+def test_the_order_of_the_results_of_one_generation_hardly_matters():
+    ordered, turned = stream_of(popsize=12), stream_of(popsize=12)
+    take_all(ordered, drawn(ordered, 12))
+    take_all(turned, drawn(turned, 12)[::-1])
+    for one, other in zip(ordered.optimizer.state, turned.optimizer.state):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_a_result_one_generation_old_is_used_as_the_present_state_expresses_it():
+    stream = stream_of(popsize=6)
+    optimizer = stream.optimizer
+    draws = drawn(stream, 12)
+    take_all(stream, draws[:6])
+    present = optimizer.state
+    assert take_all(stream, draws[6:]) == [False] * 5 + [True]
+    by_hand = Optimizer(MIXED, seed=1, popsize=6)
+    by_hand.state = present
+    sample = by_hand.method.express(by_hand.setting, present, np.array([draw.latent for draw in draws[6:]]))
+    by_hand.advance(sample, read_outcomes([sphere(draw.params) for draw in draws[6:]]))
+    assert optimizer.generation == 2
+    assert same_state(optimizer.state, by_hand.state)
+
+
+def test_a_result_two_generations_old_is_not_used():
+    stream = stream_of(popsize=6)
+    optimizer = stream.optimizer
+    old = drawn(stream, 20)
+    take_all(stream, drawn(stream, 6))
+    take_all(stream, drawn(stream, 6))
+    before = optimizer.state
+    assert take_all(stream, old) == [False] * 20
+    assert optimizer.state is before
+    assert optimizer.generation == 2
+    assert take_all(stream, drawn(stream, 6)) == [False] * 5 + [True]
+
+
+def test_results_that_are_not_used_do_not_count_toward_a_generation():
+    with_old, without = stream_of(popsize=6), stream_of(popsize=6)
+    for stream in (with_old, without):
+        old = drawn(stream, 3)
+        for _ in range(2):
+            take_all(stream, drawn(stream, 6))
+        new = drawn(stream, 6)
+        if stream is with_old:
+            assert take_all(stream, [new[0], old[0], new[1], old[1], old[2], *new[2:]]) == [False] * 8 + [True]
+        else:
+            take_all(stream, new)
+    assert same_state(with_old.optimizer.state, without.optimizer.state)
+
+
+def test_a_result_one_generation_old_counts_toward_a_generation():
+    stream = stream_of(popsize=6)
+    first = drawn(stream, 7)
+    take_all(stream, first[:6])
+    assert take_all(stream, first[6:]) == [False]
+    assert take_all(stream, drawn(stream, 5)) == [False] * 4 + [True]
+
+
+def test_a_result_of_another_run_is_not_used():
+    stream, former = stream_of(popsize=6, run=1), stream_of(popsize=6, run=0)
+    before = stream.optimizer.state
+    assert take_all(stream, drawn(former, 20)) == [False] * 20
+    assert stream.optimizer.state is before
+    assert take_all(stream, drawn(stream, 6)) == [False] * 5 + [True]
+
+
+# Failures
+
+
+def test_a_generation_in_which_all_failed_makes_no_update():
+    stream = stream_of(popsize=6)
+    optimizer, before = stream.optimizer, stream.optimizer.state
+    closed = [stream.take(draw, failure("broken")) for draw in drawn(stream, 6)]
+    assert closed == [False] * 5 + [True]
+    assert same_state(optimizer.state, before)
+    assert optimizer.generation == 1
+    assert optimizer.stop is None
+
+
+def test_three_such_generations_stop_the_run():
+    stream = stream_of(popsize=6)
+    for _ in range(3):
+        assert stream.optimizer.stop is None
+        for draw in drawn(stream, 6):
+            stream.take(draw, failure("broken"))
+    assert stream.optimizer.stop.name == "failing"
+
+
+def test_a_failed_result_is_ranked_last():
+    failed, poor = stream_of(popsize=6), stream_of(popsize=6)
+    for stream, worst in ((failed, failure("broken")), (poor, Outcome(1e9))):
+        draws = drawn(stream, 6)
+        stream.take(draws[0], worst)
+        take_all(stream, draws[1:])
+    assert same_state(failed.optimizer.state, poor.optimizer.state)
+
+
+def test_a_violation_is_ranked_behind_all_that_is_feasible():
+    violating, poor = stream_of(popsize=6), stream_of(popsize=6)
+    for stream, worst in ((violating, Outcome(-1e9, [0.5])), (poor, Outcome(1e9))):
+        draws = drawn(stream, 6)
+        stream.take(draws[0], worst)
+        take_all(stream, draws[1:])
+    assert same_state(violating.optimizer.state, poor.optimizer.state)
+
+
+# The search as a whole
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_with_one_worker_it_is_the_search_generation_by_generation(method):
+    """All results are those of the present state, so there is nothing to be expressed in another."""
+    ellipsoid = problem("EllipsoidInt", 10)
+    options = {"method": method, "seed": 2, "mean": ellipsoid.start(2)}
+    stream, optimizer = stream_of(ellipsoid.space, **options), Optimizer(ellipsoid.space, **options)
+    for generation in range(40):
+        for _ in range(optimizer.popsize):
+            take_all(stream, [stream.draw()], ellipsoid)
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, [ellipsoid(c.params) for c in candidates])
+        for name, found, expected in zip(optimizer.state._fields, stream.optimizer.state, optimizer.state):
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(
+                found, expected, rtol=1e-6, atol=1e-6 * scale, err_msg=f"{name} after generation {generation}"
+            )
+
+
+def evaluations_by_generation(of, method, seed, budget):
+    optimizer = Optimizer(of.space, method=method, seed=seed, mean=of.start(seed), target=of.success)
+    while not optimizer.stop and optimizer.evaluations < budget:
+        candidates = optimizer.ask()
+        values = [of(candidate.params) for candidate in candidates]
+        if min(values) <= of.success:
+            return optimizer.evaluations + len(values)
+        optimizer.tell(candidates, values)
+    return np.inf
+
+
+def evaluations_by_result(of, method, seed, workers, budget):
+    stream = stream_of(of.space, method=method, seed=seed, mean=of.start(seed), target=of.success)
+    finished = simulate(stream, of, workers, seed, budget, of.success)
+    return len(finished) if of(finished[-1].params) <= of.success else np.inf
+
+
+SOLVED = [
+    ("SphereInt", 4, "margin"),
+    ("SphereInt", 10, "margin"),
+    ("EllipsoidInt", 10, "margin"),
+    ("SphereOneMax", 8, "margin"),
+    ("SphereInt", 4, "im"),
+]
+
+
+@pytest.mark.parametrize(("workers", "more"), [(1, 1.2), (8, 1.6)])
+@pytest.mark.parametrize(("name", "dimension", "method"), SOLVED, ids=lambda part: str(part))
+def test_it_solves_what_is_solved_generation_by_generation_at_a_similar_cost(name, dimension, method, workers, more):
+    of, seeds = problem(name, dimension), range(5)
+    usual = statistics.median(evaluations_by_generation(of, method, seed, 8000) for seed in seeds)
+    found = [evaluations_by_result(of, method, seed, workers, 8000) for seed in seeds]
+    assert max(found) < np.inf
+    assert statistics.median(found) <= more * usual
