@@ -727,11 +727,12 @@ def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, mon
 
     class Copied(RunFile):
         def finished(self, *arguments, **options):
-            super().finished(*arguments, **options)
+            counted = super().finished(*arguments, **options)
             copy = tmp_path / f"copy{len(copies)}.db"
             for end in ("", "-wal"):
                 shutil.copy(f"{path}{end}", f"{copy}{end}")
             copies.append(copy)
+            return counted
 
     options = {"space": Space({"n": Int(0, 5), "m": Int(0, 4)}), "budget": 30, "seed": 2, "asynchronous": True}
     with ThreadPoolExecutor(4) as workers:

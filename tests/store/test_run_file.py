@@ -716,7 +716,7 @@ def test_a_missing_folder_is_said_in_a_sentence(tmp_path, call):
 def test_a_folder_as_path_is_said_in_a_sentence(path):
     path.mkdir()
     for call in (lambda: minimize(sphere, PLANE, budget=10, run_file=path), lambda: resume(path, sphere)):
-        with pytest.raises(ValueError, match="Is a directory|is a folder") as caught:
+        with pytest.raises(ValueError, match=r"Is a directory|is a folder") as caught:
             call()
         sentence(caught, path)
     assert [p.name for p in path.parent.iterdir()] == ["run.db"]

@@ -314,6 +314,8 @@ class RunFile:
     # Transactions
 
     def _connect(self) -> None:
+        if not os.access(self._file, os.W_OK):  # SQLite would find out too late, and leave read-only files beside it
+            raise ValueError(f"run_file: {self.path} cannot be written (Permission denied); make it writable")
         self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=5.0)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
