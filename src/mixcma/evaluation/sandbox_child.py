@@ -100,4 +100,7 @@ def _sent(returned: object) -> bytes:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ConnectionError:  # the owner is gone
+        _end()

@@ -19,6 +19,7 @@ class SynchronousSearch(Search):
             outcomes, reason = self._together(optimizer, entries)
             if reason is not None:
                 return reason
+            self.file.settle()
             optimizer.tell(candidates, outcomes)
             if self._asks_to_stop(optimizer):
                 return CALLBACK

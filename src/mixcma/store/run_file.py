@@ -49,6 +49,9 @@ SNAPSHOT_SHARE = 0.25
 SYNC_EVERY = 1.0
 # While the disk is full, writing is tried again after this many seconds.
 RETRY_EVERY = 1.0
+# An evaluation that took this many seconds is committed at once; faster ones share a commit, this often.
+WORTH_A_COMMIT = 0.001
+COMMIT_EVERY = 0.01
 LONGEST_ERROR = 2000
 
 
@@ -106,6 +109,8 @@ class NoFile:
     def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
         return 0
 
+    def settle(self) -> None: ...
+
     def set(self, name: str, value: object) -> None: ...
 
     def close(self) -> None: ...
@@ -138,6 +143,7 @@ class RunFile:
         self._counted = 0
         self._since_snapshot = 0
         self._synced = -math.inf
+        self._committed = -math.inf
         self._full_sync = True
         self._failing_since: float | None = None
         self._retry_at = 0.0
@@ -238,14 +244,19 @@ class RunFile:
         self._commit()
 
     def finished(self, id: int, report: Report, counts: bool = False) -> int:
-        """An evaluation is done; it is in the file when this returns.
+        """An evaluation is done; it is in the file when this returns. Very fast ones share a commit.
 
         In an asynchronous run it `counts`: results are numbered in the order of their use.
         """
         status = TIMED_OUT if report.timed_out else FAILED if report.outcome.failed else DONE
         self._settle(id, status, report.outcome, report.started, report.seconds, counts)
-        self._commit()
+        if report.seconds >= WORTH_A_COMMIT or time.monotonic() - self._committed >= COMMIT_EVERY:
+            self._commit()
         return self._counted
+
+    def settle(self) -> None:
+        """All that is finished is in the file when this returns: before a generation counts."""
+        self._commit()
 
     def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
         """A candidate was answered without an evaluation; the file learns it with the next commit."""
@@ -364,6 +375,7 @@ class RunFile:
             self._failed(self._connection, error)
             return
         self._queue.clear()
+        self._committed = time.monotonic()
         if self._failing_since is not None:
             logger.warning("run_file: %s can be written again, and is complete", self.path)
             self._failing_since, self._retry_at = None, 0.0
