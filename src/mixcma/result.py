@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mixcma.core.stopping import StopReason
 from mixcma.optimizer import Best
 from mixcma.space import Params
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,9 @@ class Result:
     @property
     def feasible(self) -> bool:
         return self.violation == 0.0
+
+    def plot(self) -> Figure:
+        """The best value over evaluations, as a figure of matplotlib's."""
+        from mixcma.report.plot import plot_result  # needs matplotlib, of the extra "report"
+
+        return plot_result(self)

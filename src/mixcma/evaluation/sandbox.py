@@ -63,6 +63,8 @@ class Sandbox:
     @property
     def alive(self) -> bool:
         """Looks without reaping: until that, the number of the process group is nobody else's."""
+        if not hasattr(os, "waitid"):  # macOS
+            return self._process.poll() is None
         if self._process.returncode is not None:
             return False
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
