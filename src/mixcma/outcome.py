@@ -50,9 +50,14 @@ class Outcome:
         return self.error is not None
 
 
+# What an error says is kept up to so many characters.
+LONGEST_ERROR = 2000
+
+
 def failure(error: str) -> Outcome:
-    """A failed evaluation: it is ranked behind all others."""
-    return Outcome(math.inf, (), error)
+    """A failed evaluation: it is ranked behind all others. Its error is valid Unicode of a sensible length."""
+    text = error.encode("utf-8", "backslashreplace").decode()
+    return Outcome(math.inf, (), text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 3] + "...")
 
 
 def interpret(given: object) -> Outcome:

@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import dask
@@ -24,6 +24,7 @@ from mixcma import Bool, Discrete, Float, Int, Outcome, Space, minimize, resume
 from mixcma.evaluation import open_evaluator
 from mixcma.evaluation.sandbox import PROGRAM
 from mixcma.store import read
+from tests.evaluation.processes import processes
 
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2])})
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
@@ -49,7 +50,7 @@ def client(cluster):
 
 @pytest.fixture(scope="module")
 def process_pool():
-    with ProcessPoolExecutor(2) as pool:
+    with processes(2) as pool:
         pool.submit(int).result()
         yield pool
 
@@ -538,7 +539,7 @@ def test_killed_sandboxes_change_nothing():
 
 def test_killed_workers_of_a_process_pool_change_nothing():
     others = set(psutil.Process().children(recursive=True))
-    with ProcessPoolExecutor(2) as pool:
+    with processes(2) as pool:
         pool.submit(int).result()
         assert_kills_change_nothing(pool, lambda: running(lambda child: child not in others), kills=3)
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
@@ -21,6 +21,7 @@ import pytest
 
 from mixcma import Float, Outcome, Space, Stopping, minimize
 from mixcma.store import read
+from tests.evaluation.processes import processes
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 FAILURES = {
@@ -79,7 +80,7 @@ def pool(request):
     if isinstance(request.param, int):
         yield request.param
         return
-    kinds = {"threads": ThreadPoolExecutor, "process pool": ProcessPoolExecutor, "loky": loky.ProcessPoolExecutor}
+    kinds = {"threads": ThreadPoolExecutor, "process pool": processes, "loky": loky.ProcessPoolExecutor}
     with kinds[request.param](2) as executor:
         yield executor
 
@@ -356,24 +357,22 @@ def test_a_worker_that_died_while_it_loaded_the_objective_is_replaced(pool, tmp_
 
 
 def test_a_pool_that_was_broken_before_is_made_again():
-    with ProcessPoolExecutor(2) as pool:
+    with processes(2) as pool:
         with pytest.raises(BrokenProcessPool):
             pool.submit(os._exit, 1).result()
         result = minimize(sphere(), PLANE, budget=12, seed=1, workers=pool)
     assert result == minimize(sphere(), PLANE, budget=12, seed=1)
 
 
-@pytest.mark.parametrize("kind", [ProcessPoolExecutor, loky.ProcessPoolExecutor], ids=["process pool", "loky"])
+@pytest.mark.parametrize("kind", [processes, loky.ProcessPoolExecutor], ids=["process pool", "loky"])
 def test_a_pool_that_is_made_again_is_initialised_like_the_first(kind, tmp_path):
     kill = deadly(candidates(3)[2], 1, tmp_path / "log")
 
     def objective(p):
-        return kill(p) + float(os.environ["MIXCMA_OFFSET"])
+        return kill(p) + float(subprocess.check_output(["printenv", "MIXCMA_OFFSET"]))
 
-    def initialise(offset):
-        os.environ["MIXCMA_OFFSET"] = offset
-
-    with kind(2, initializer=initialise, initargs=("2",)) as pool:
+    # a function that every process can import
+    with kind(2, initializer=os.putenv, initargs=("MIXCMA_OFFSET", "2")) as pool:
         result = minimize(objective, PLANE, budget=18, seed=1, workers=pool)
     assert result.failures == 0
     assert result.value == minimize(lambda p: p["x"] ** 2 + p["y"] ** 2 + 2.0, PLANE, budget=18, seed=1).value
@@ -462,7 +461,7 @@ print("closed", flush=True)
     assert run_script(program, 8) == "failures 0\nclosed\n"
 
 
-@pytest.mark.parametrize("kind", [ProcessPoolExecutor, loky.ProcessPoolExecutor], ids=["process pool", "loky"])
+@pytest.mark.parametrize("kind", [processes, loky.ProcessPoolExecutor], ids=["process pool", "loky"])
 def test_a_search_does_not_wait_for_evaluations_it_needs_no_more_also_after_a_pool_broke(kind, tmp_path):
     xs = candidates(6)
     kill = deadly(xs[0], 1, tmp_path / "log")

@@ -22,6 +22,7 @@ from mixcma import Float, Outcome, Space, minimize
 from mixcma.evaluation import open_evaluator
 from mixcma.evaluation.sandbox import PROGRAM, Sandbox, SandboxDied
 from mixcma.store import read
+from tests.evaluation.processes import processes
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 PRELUDE = """
@@ -34,10 +35,10 @@ PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 @pytest.fixture(scope="module")
 def pools():
     """Pools for many tests; loky's is made first, since loky starts a process that stays for good."""
-    with loky.ProcessPoolExecutor(2) as of_loky, ProcessPoolExecutor(2) as processes, ThreadPoolExecutor(2) as threads:
-        for pool in (of_loky, processes):
-            pool.submit(int).result()
-        yield {"loky": of_loky, "process pool": processes, "threads": threads}
+    with loky.ProcessPoolExecutor(2) as of_loky, processes(2) as of_processes, ThreadPoolExecutor(2) as threads:
+        for pool in (of_loky, of_processes):
+            list(pool.map(time.sleep, [0.3, 0.3]))  # both of their processes are there from now on
+        yield {"loky": of_loky, "process pool": of_processes, "threads": threads}
 
 
 @pytest.fixture(autouse=True)
@@ -303,7 +304,7 @@ def test_the_death_of_a_pool_worker_ends_the_sandbox_it_held(tmp_path):
             time.sleep(60)
         return p["x"] ** 2
 
-    with ProcessPoolExecutor(1) as pool:
+    with processes(1) as pool:
         pool.submit(int).result()
         assert minimize(objective, PLANE, budget=12, seed=1, workers=pool, timeout=30.0).failures == 0
     assert gone(started)

@@ -33,6 +33,7 @@ HOLDER = """
             during()
             print("here", flush=True)
             sys.stdin.readline()
+        time.sleep(0.005)
         return p["x"] ** 2 + p["y"] ** 2
     def during():
         pass

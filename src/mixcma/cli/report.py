@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mixcma.cli.common import fail, record_of, run_file_argument
+from mixcma.cli.common import fail, run_file_argument, sentences
 
 
 @click.command()
@@ -17,11 +17,12 @@ from mixcma.cli.common import fail, record_of, run_file_argument
 def report(run_file: Path, out: Path | None, show: bool) -> None:
     """Make one self-contained HTML page of the run in RUN_FILE."""
     try:
-        from mixcma.report import build_report
+        from mixcma.report import write_report
     except ImportError as error:
         fail(f'the report needs {error.name}; pip install "mixcma[report]"')
     out = out or run_file.with_suffix(".html")
-    out.write_text(build_report(record_of(run_file)), encoding="utf-8")
+    with sentences():
+        write_report(run_file, out)
     click.echo(f"{out} is ready; open it in a browser")
     if show:
         webbrowser.open(out.resolve().as_uri())

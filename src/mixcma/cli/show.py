@@ -42,7 +42,7 @@ def show(run_file: Path, watch: bool) -> None:
 
 
 def _view(record: Record, running: str | None) -> RenderableType:
-    evaluated = [row for row in record.rows if row.evaluated]
+    evaluated = sorted((row for row in record.rows if row.evaluated), key=lambda row: row.counted or row.id)
     succeeded = [row for row in evaluated if row.outcome is not None and not row.outcome.failed]
     parts: list[RenderableType] = [_head(record, evaluated, running)]
     if succeeded:

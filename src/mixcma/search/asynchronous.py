@@ -30,6 +30,8 @@ class AsynchronousSearch(Search):
         self._slots = 1 + max((row.slot for row in drawn if row.run == optimizer.run), default=-1)
 
     def _run(self, optimizer: Optimizer) -> StopReason:
+        if not self._slots:
+            self.file.opened(optimizer)
         stream, self._slots = Stream(optimizer, self._slots), 0
         reason = self._take_up(stream)
         while reason is None and not optimizer.stop:

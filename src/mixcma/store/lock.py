@@ -15,6 +15,8 @@ from pathlib import Path
 # The lock is the process's: it does not pass to forked workers, which may outlive a killed process. So one
 # process could take it twice; these are the paths it holds.
 _held: set[Path] = set()
+# Somebody who only asks who holds it has it for a moment (`holder`): that is waited for.
+TRIES, TRY_AGAIN = 5, 0.01  # seconds
 _holding = threading.Lock()
 
 
@@ -59,16 +61,20 @@ def _sign(file: int) -> None:
 
 
 def _locked(run_file: Path, path: Path) -> int:
+    tries_left = TRIES
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = _holder(file)
+            holder, tries_left = _holder(file), tries_left - 1
             os.close(file)
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
-            raise _in_use(run_file, holder) from None
+            if not tries_left:
+                raise _in_use(run_file, holder) from None
+            time.sleep(TRY_AGAIN)
+            continue
         if _same(file, path):
             return file
         os.close(file)  # its last holder removed it in between

@@ -52,7 +52,6 @@ RETRY_EVERY = 1.0
 # An evaluation that took this many seconds is committed at once; faster ones share a commit, this often.
 WORTH_A_COMMIT = 0.001
 COMMIT_EVERY = 0.01
-LONGEST_ERROR = 2000
 
 
 X0_GENERATION = -1
@@ -100,6 +99,8 @@ class NoFile:
     def moved(self, optimizer: Optimizer) -> None: ...
 
     def end_run(self, optimizer: Optimizer, evaluations_before: int, stop: StopReason) -> None: ...
+
+    def opened(self, optimizer: Optimizer) -> None: ...
 
     def closed(self, optimizer: Optimizer, counted: int) -> None: ...
 
@@ -237,6 +238,10 @@ class RunFile:
         self._commit()
         return id
 
+    def opened(self, optimizer: Optimizer) -> None:
+        """A run begins to draw asynchronously; committed with its first candidate."""
+        self._distribution(optimizer)
+
     def closed(self, optimizer: Optimizer, counted: int) -> None:
         """A generation of an asynchronous run closed, with the result that was `counted` so."""
         self._distribution(optimizer)
@@ -272,6 +277,10 @@ class RunFile:
         try:
             self._retry_at = 0.0
             self._commit()
+            if self._queue and self._connection is not None:
+                logger.warning(
+                    "run_file: %s could not be completed: the last %d rows are lost", self.path, len(self._queue)
+                )
             if self._connection is not None:
                 self._connection.close()
         finally:
@@ -296,7 +305,7 @@ class RunFile:
         constraints = json.dumps(list(outcome.constraints)) if outcome.constraints else None
         self._counted += counts
         counted = self._counted if counts else None
-        result = (status, value, constraints, _kept(outcome.error), started, seconds, counted)
+        result = (status, value, constraints, outcome.error, started, seconds, counted)
         self._put("evaluation", (*row[:5], *result, row[-1]))
 
     def _distribution(self, optimizer: Optimizer) -> None:
@@ -366,8 +375,8 @@ class RunFile:
         """Write the queue in one transaction. If that fails it stays, to be written when it can be."""
         if not self._queue or self._connection is None or time.monotonic() < self._retry_at:
             return
-        self._choose_sync(self._connection)
         try:
+            self._choose_sync(self._connection)
             self._connection.execute("BEGIN IMMEDIATE")
             self._write_queue(self._connection)
             self._connection.execute("COMMIT")
@@ -396,8 +405,9 @@ class RunFile:
             self._full_sync = due
 
     def _failed(self, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        with contextlib.suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         self._retry_at = time.monotonic() + RETRY_EVERY
         if self._failing_since is None:
             self._failing_since = time.monotonic()
@@ -429,7 +439,9 @@ def _pending_row(id: int, run: int, generation: int, slot: int, params: Params, 
 
 def _close(params: Params, others: Params) -> bool:
     return all(
-        math.isclose(value, other, rel_tol=SAME_POINT) if isinstance(value, float) else value == other
+        math.isclose(value, other, rel_tol=SAME_POINT, abs_tol=SAME_POINT**2)
+        if isinstance(value, float)
+        else value == other
         for value, other in zip(params.values(), others.values())
     )
 
@@ -444,11 +456,3 @@ def _plain(value: object) -> object:
 def _snapshot_interval(optimizer: Optimizer) -> int:
     """Generations between snapshots: a snapshot is about 3 N^2 numbers, a generation lambda N."""
     return math.ceil(3 * optimizer.encoding.dimension / (SNAPSHOT_SHARE * optimizer.popsize))
-
-
-def _kept(error: str | None) -> str | None:
-    """An error's text as the file can hold it: valid Unicode of a sensible length."""
-    if error is None:
-        return None
-    text = error.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 3] + "..."
