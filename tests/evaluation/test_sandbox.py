@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import loky
 import numpy as np
@@ -113,7 +113,7 @@ def hanging_at(x, started=None):
     return objective
 
 
-KINDS = {"threads": ThreadPoolExecutor, "process pool": ProcessPoolExecutor, "loky": loky.ProcessPoolExecutor}
+KINDS = {"threads": ThreadPoolExecutor, "process pool": processes, "loky": loky.ProcessPoolExecutor}
 
 
 @pytest.fixture
