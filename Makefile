@@ -24,6 +24,7 @@ $(READY): requirements.lock pyproject.toml
 
 # What a user would install, and no more: a run of the pressure vessel and its report, opened where there is a screen.
 demo: $(DEMO)/ready
+	rm -f $(DEMO)/pressure_vessel.db
 	$(DEMO)/bin/mixcma run examples/designs/pressure_vessel.toml --run-file $(DEMO)/pressure_vessel.db
 	$(DEMO)/bin/mixcma report $(DEMO)/pressure_vessel.db -o pressure_vessel.html $(if $(DISPLAY)$(WAYLAND_DISPLAY),--open)
 
