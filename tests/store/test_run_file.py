@@ -27,8 +27,9 @@ import pytest
 from mixcma import Bool, Discrete, Float, Int, Margin, Optimizer, Outcome, Space, Stopping, minimize, resume
 from mixcma.core.state import deviations
 from mixcma.driver import RunFile
-from mixcma.store import read, run_file
+from mixcma.store import read, run_file, writer
 from mixcma.store.schema import APPLICATION_ID, VERSION, unpack
+from mixcma.store.writer import Writer
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 GRID = Space({"n": Int(0, 9), "m": Int(-5, 4)})
@@ -578,11 +579,11 @@ def warnings_of(caplog):
 def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room(
     path, tmp_path, monkeypatch, caplog, outages
 ):
-    monkeypatch.setattr(run_file, "RETRY_EVERY", 0.0)
+    monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
     whole = minimize(sphere, MIXED, budget=800, seed=1, popsize=8, run_file=tmp_path / "whole.db")
 
     def callback(progress):
-        connection = opened[0]._connection
+        connection = opened[0]._writer.connection
         for begin, end in outages:
             if progress.generation == begin + 1:
                 full_disk(connection)
@@ -603,12 +604,12 @@ def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room
 
 
 def test_room_that_returns_just_before_the_end_is_used(path, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(run_file, "RETRY_EVERY", 1000.0)
+    monkeypatch.setattr(writer, "RETRY_EVERY", 1000.0)
     whole = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=tmp_path / "whole.db")
 
     def callback(progress):
         if progress.generation in (2, 49):
-            (full_disk if progress.generation == 2 else room_again)(opened[0]._connection)
+            (full_disk if progress.generation == 2 else room_again)(opened[0]._writer.connection)
         if progress.generation == 50:
             assert len(finished(path)) < 100
 
@@ -622,12 +623,12 @@ def test_room_that_returns_just_before_the_end_is_used(path, tmp_path, monkeypat
 def test_without_room_until_the_end_the_result_is_right_and_the_file_an_earlier_moment(
     path, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr(run_file, "RETRY_EVERY", 0.0)
+    monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
     whole = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=tmp_path / "whole.db")
 
     def callback(progress):
         if progress.generation == 5:
-            full_disk(opened[0]._connection)
+            full_disk(opened[0]._writer.connection)
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
         result = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=path, callback=callback)
@@ -642,17 +643,17 @@ def test_without_room_until_the_end_the_result_is_right_and_the_file_an_earlier_
 
 def test_while_there_is_no_room_writing_is_not_tried_all_the_time(path, monkeypatch, caplog):
     attempts = []
-    failed = RunFile._failed
+    failed = Writer._failed
 
     def counted(self, *arguments):
         attempts.append(time.monotonic())
         failed(self, *arguments)
 
-    monkeypatch.setattr(RunFile, "_failed", counted)
+    monkeypatch.setattr(Writer, "_failed", counted)
 
     def callback(progress):
         if progress.generation == 2:
-            full_disk(opened[0]._connection)
+            full_disk(opened[0]._writer.connection)
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
         minimize(sphere, MIXED, budget=1000, seed=1, popsize=8, run_file=path, callback=callback)
@@ -675,7 +676,7 @@ def largest_file(size):
 
 def test_a_system_that_refuses_to_write_does_not_end_the_search(path, tmp_path, monkeypatch, caplog):
     """Not SQLite's own limit, but the operating system's: writing to the WAL fails."""
-    monkeypatch.setattr(run_file, "RETRY_EVERY", 0.0)
+    monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
     whole = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=tmp_path / "whole.db")
     limits = []
 
@@ -822,12 +823,12 @@ def test_a_file_that_may_not_be_read_is_said_in_a_sentence(ordinary_user):
 
 
 def test_a_file_that_becomes_read_only_does_not_end_the_search(path, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(run_file, "RETRY_EVERY", 0.0)
+    monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
     whole = minimize(sphere, MIXED, budget=200, seed=1, run_file=tmp_path / "whole.db")
 
     def callback(progress):
         if progress.generation in (3, 9):
-            opened[0]._connection.execute(f"PRAGMA query_only = {int(progress.generation == 3)}")
+            opened[0]._writer.connection.execute(f"PRAGMA query_only = {int(progress.generation == 3)}")
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
         result = minimize(sphere, MIXED, budget=200, seed=1, run_file=path, callback=callback)

@@ -1,8 +1,9 @@
 """The run file: one SQLite database a run."""
 
 from mixcma.store.lock import holder
+from mixcma.store.no_file import Entry, NoFile
 from mixcma.store.reading import Record, Row, read
-from mixcma.store.run_file import Entry, NoFile, RunFile
+from mixcma.store.run_file import RunFile
 from mixcma.store.schema import DamagedRunFile
 
 __all__ = ["DamagedRunFile", "Entry", "NoFile", "Record", "Row", "RunFile", "holder", "read"]

@@ -1,0 +1,69 @@
+"""NoFile: what a search asks of a run file, where it keeps none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mixcma.core.stopping import StopReason
+from mixcma.evaluation import Report
+from mixcma.optimizer import Optimizer
+from mixcma.outcome import Outcome
+from mixcma.space import Params
+from mixcma.stream import Drawn
+
+
+class Entry(NamedTuple):
+    """A candidate to be evaluated, under the number it has in the file; with its outcome, if that is known."""
+
+    id: int
+    params: Params
+    outcome: Outcome | None = None
+    known: bool = False  # the outcome is that of another candidate, and cost nothing
+
+
+class NoFile:
+    """Stands in for the run file of a search that keeps none."""
+
+    path = None
+    record = None
+
+    def __init__(self, x0: Sequence[Params]) -> None:
+        self._x0 = x0
+        self._ids = 0
+
+    def asked(self, optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
+        return self._numbered(candidates)
+
+    def x0(self) -> list[Entry]:
+        return self._numbered(self._x0)
+
+    def drawn(self, drawn: Drawn) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _numbered(self, points: Sequence[Params]) -> list[Entry]:
+        first, self._ids = self._ids + 1, self._ids + len(points)
+        return [Entry(id, params) for id, params in enumerate(points, start=first)]
+
+    def begin_run(self, optimizer: Optimizer, evaluations_before: int) -> None: ...
+
+    def moved(self, optimizer: Optimizer) -> None: ...
+
+    def end_run(self, optimizer: Optimizer, evaluations_before: int, stop: StopReason) -> None: ...
+
+    def opened(self, optimizer: Optimizer) -> None: ...
+
+    def closed(self, optimizer: Optimizer, counted: int) -> None: ...
+
+    def finished(self, id: int, report: Report, counts: bool = False) -> int:
+        return 0
+
+    def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
+        return 0
+
+    def settle(self) -> None: ...
+
+    def set(self, name: str, value: object) -> None: ...
+
+    def close(self) -> None: ...
