@@ -279,8 +279,10 @@ def _first_optimizer(
     """The optimizer to begin with, or to be restored from the file; a new file is made with it."""
     if isinstance(file, RunFile):
         if file.record is not None:
-            for name in ("budget", "target", "restarts", "cache", "stopping"):
+            for name in ("target", "restarts", "cache", "stopping"):
                 file.set(name, settings.to_dict()[name])
+            spent = sum(row.evaluated for row in file.record.rows)
+            file.set("budget", max(settings.budget, spent))
             file.set("stop", None)
             return settings.optimizer(file.record.snapshot_run)
         optimizer = settings.optimizer(0, history)
@@ -351,7 +353,11 @@ def _points_of(history: History | str | PathLike[str] | None) -> History:
     if history is None:
         return ()
     if isinstance(history, str | PathLike):
-        return [(row.params, row.outcome) for row in read(Path(history)).rows if row.evaluated]
+        try:
+            rows = read(Path(history)).rows
+        except ValueError as error:
+            raise ValueError(f"history: {str(error).removeprefix('run_file: ')}") from error
+        return [(row.params, row.outcome) for row in rows if row.evaluated]
     return history
 
 

@@ -138,9 +138,12 @@ def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: 42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    """Seconds in words: 20 µs, 136 ms, 4.2 s, 42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     if not math.isfinite(seconds):
         return "forever"
+    if seconds < 10:
+        unit, scale = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+        return f"{seconds * scale:.3g} {unit}"
     units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
     left, parts = round(seconds), list[str]()
     for name, length in units:

@@ -100,7 +100,7 @@ def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str
             found.append(f"{name} was {_shown(kept[name])} and is now {_shown(value)}")
     if found:
         raise ValueError(
-            f"run_file: {path} holds another run: {'; '.join(found)}; make the call as it was, or use another file"
+            f"run_file: {path} holds another run: {'; '.join(found)}; make the call as it was, or use another run file"
         )
 
 

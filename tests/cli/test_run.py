@@ -80,6 +80,37 @@ def test_what_init_writes_can_be_checked_run_shown_resumed_and_reported(tmp_path
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
+def test_what_to_type_next_depends_on_why_it_stopped(python_problem, run_command):
+    path = python_problem(budget=20)
+    spent = run_command(main, ["run", str(path)]).stdout
+    assert f"mixcma resume {path.with_suffix('.db')} --budget 40" in spent
+    reached = run_command(main, ["run", str(path), "--target", "1e9"]).stdout
+    assert "--budget" not in reached
+
+
+def test_an_edited_objective_is_warned_of(python_problem, run_command, tmp_path):
+    path = python_problem(budget=20)
+    run_command(main, ["run", str(path), "--quiet"])
+    assert "has changed" not in run_command(main, ["run", str(path)]).stderr
+    path.write_text(path.read_text().replace("[run]", "timeout = 100\n[run]"))
+    assert "The objective has changed" in run_command(main, ["run", str(path), "--budget", "30"]).stderr
+    resumed = run_command(main, ["resume", str(path.with_suffix(".db")), "--budget", "40"])
+    assert "has changed since the run was begun, and is not read here" in " ".join(resumed.stderr.split())
+
+
+def test_a_budget_below_what_was_spent_is_not_kept(python_problem, run_command):
+    path = python_problem(budget=40)
+    run_command(main, ["run", str(path), "--quiet"])
+    run_command(main, ["run", str(path), "--quiet", "--budget", "10"])
+    assert "40 of 40 evaluations" in " ".join(run_command(main, ["show", str(path.with_suffix(".db"))]).stdout.split())
+
+
+def test_workers_that_are_no_workers_are_refused(python_problem, run_command):
+    result = run_command(main, ["run", str(python_problem()), "--workers", "many"])
+    assert result.exit_code == 2
+    assert "dask:tcp://host:8786" in result.stderr
+
+
 def test_init_overwrites_nothing(tmp_path, run_command):
     (tmp_path / "problem.toml").write_text("mine")
     result = run_command(main, ["init", str(tmp_path)])
@@ -170,7 +201,7 @@ def test_a_run_stopped_and_resumed_ends_like_the_unbroken_one(python_problem, tm
     shown, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "interrupted" in shown
-    assert f"mixcma resume {run_file}" in shown
+    assert f"mixcma run {path}" in shown
     resumed = mixcma("resume", run_file, "--json")
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout.splitlines()[-1])["evaluations"] == 120

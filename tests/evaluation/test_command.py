@@ -87,7 +87,7 @@ FAILING = {
     "prints no JSON": (script("print('{')", value="json:cost"), "expected JSON"),
     "prints other JSON": (script("print('{}')", value="json:cost"), "no cost"),
     "prints JSON without a number": (script("""print('{"cost": [1]}')""", value="json:cost"), "expected a number"),
-    "does not match": (script("print(1)", value="regex:cost=(.*)"), "matches"),
+    "does not match": (script("print(1)", value="regex:cost=(.*)"), "matches 'cost=(.*)' in its stdout, but got '1"),
     "writes no file": (script("print(1)", value="file:out.txt"), "did not write it"),
     "constraint is no number": (
         script("""print('{"v": 1, "g": ["x"]}')""", value="json:v", constraints="json:g"),
@@ -104,6 +104,24 @@ def test_what_goes_wrong_is_a_failed_evaluation_with_the_reason(name):
     assert outcome.failed
     assert words in outcome.error
     assert len(outcome.error) < 600
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("program", "write ./program"), ("./program", "chmod +x"), ("./program --x", "a text of its own")],
+)
+def test_a_program_that_cannot_be_started_comes_with_a_remedy(program, words, tmp_path):
+    (tmp_path / "program").write_text("#!/bin/sh\necho 1\n")
+    assert words in Command((program,), folder=str(tmp_path))(PARAMS, 1).error
+
+
+def test_a_relative_program_and_here_are_beside_the_problem_file(tmp_path):
+    path = tmp_path / "program"
+    path.write_text("#!/bin/sh\ncat $1\n")
+    path.chmod(0o755)
+    (tmp_path / "data.txt").write_text("42")
+    command = Command(("./program", "{here}/data.txt"), workdir="runs/{id}", folder=str(tmp_path))
+    assert command(PARAMS, 1).value == 42.0
 
 
 def test_a_program_that_may_not_be_executed(tmp_path):

@@ -61,6 +61,11 @@ WRONG = {
     "asynchronous as number": (swapped("seed = 1", "asynchronous = 1"), 8, "[run] asynchronous", "true or false"),
     "x0 outside": (swapped("seed = 1", "x0 = {radius = 5, ribs = 2}"), 8, "[run] x0", "radius"),
     "x0 incomplete": (swapped("seed = 1", "x0 = {radius = 50}"), 8, "[run] x0", "ribs"),
+    "x0 with an unknown name": (
+        swapped("seed = 1", "x0 = {radius = 50, ribs = 2, rib = 1}"), 8, "[run] x0.rib", "did you mean ribs?",
+    ),
+    "history not there": (swapped("seed = 1", 'history = "no.db"'), 8, "[run] history", "correct the path"),
+    "wrong format": (swapped("{radius}", "{radius:zz}"), 2, "[objective] command", "write for instance {radius}"),
     "command and python": (swapped("timeout = 10", 'python = "a:b"'), 1, "[objective]", "keep one"),
     "neither": (swapped(COMMAND + "\n", ""), 1, "[objective]", "neither command nor python"),
     "command as text": (swapped(COMMAND, 'command = "./program {radius}"'), 2, "[objective] command", "no shell"),
@@ -137,6 +142,9 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(WrongProblem, match="UTF-8"):
         load_problem(tmp_path / "binary.toml")
+    (tmp_path / "run.db").write_bytes(b"SQLite format 3\x00\xff")
+    with pytest.raises(WrongProblem, match="mixcma resume"):
+        load_problem(tmp_path / "run.db")
 
 
 def test_the_good_file_is_good(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -34,6 +35,6 @@ def check(problem: Path) -> None:
         shown = ", ".join(f"{g:.6g}" for g in outcome.constraints)
         console.print(f", constraints {shown}: {'feasible' if outcome.feasible else 'not feasible'}", end="")
     budget = described.run["budget"]
-    console.print(f", in {report.seconds:.3g} s; {budget} evaluations on one worker would take "
+    console.print(f", in {duration(report.seconds)}; {budget} evaluations on one worker would take "
                   f"{duration(budget * report.seconds)}.")  # fmt: skip
-    console.print(f"{problem} is ready: mixcma run {problem}", markup=False)
+    console.print(f"{problem} is ready: mixcma run {shlex.quote(str(problem))}", markup=False)

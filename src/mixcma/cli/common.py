@@ -29,6 +29,8 @@ def sentences() -> Iterator[None]:
         yield
     except ValueError as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}; choose another path")
 
 
 def fail(text: str, status: int = WRONG) -> None:

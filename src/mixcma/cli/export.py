@@ -23,12 +23,13 @@ def export(run_file: Path, csv_path: str | None, json_path: str | None, storage:
     if csv_path is None and json_path is None and storage is None:
         fail("expected --csv FILE, --json FILE or --optuna STORAGE_URL; choose one or several")
     record = record_of(run_file)
-    if csv_path is not None:
-        with _opened(csv_path) as out:
-            write_csv(record, out)
-    if json_path is not None:
-        with _opened(json_path) as out:
-            write_json(record, out)
+    with sentences():
+        if csv_path is not None:
+            with _opened(csv_path) as out:
+                write_csv(record, out)
+        if json_path is not None:
+            with _opened(json_path) as out:
+                write_json(record, out)
     if storage is not None:
         try:
             from mixcma.integrations.optuna_export import export_to_optuna

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from mixcma.cli.common import fail
+from mixcma.cli.common import fail, sentences
 
 PROBLEM = """\
-# What to minimise. A program: {name} in its arguments is replaced by that variable. There is no shell.
+# What to minimise. A program: {name} in its arguments is replaced by that variable, {here} by the folder of this
+# file. There is no shell.
 [objective]
-command = ["python3", "simulate.py", "--radius", "{radius}", "--ribs", "{ribs}", "--lined", "{lined}"]
+command = ["python3", "{here}/simulate.py", "--radius", "{radius}", "--ribs", "{ribs}", "--lined", "{lined}"]
 value = "json:cost"          # in the JSON it prints; or "stdout" (its last line), "regex:cost=(.*)", "file:out.txt"
 constraints = "json:limits"  # numbers that must be <= 0; leave it out if there are none
 timeout = 60                 # seconds after which an evaluation is ended and counts as failed
@@ -72,15 +74,17 @@ def init(folder: Path) -> None:
     for path in (problem, program):
         if path.exists():
             fail(f"{path} is there already, and is left as it is; choose another folder: mixcma init FOLDER")
-    folder.mkdir(parents=True, exist_ok=True)
-    problem.write_text(PROBLEM)
-    program.write_text(PROGRAM)
+    with sentences():
+        folder.mkdir(parents=True, exist_ok=True)
+        problem.write_text(PROBLEM)
+        program.write_text(PROGRAM)
+    shown = shlex.quote(str(problem))
     Console(highlight=False).print(
         f"Written: {problem}, and {program} for it to optimise.\n\n"
         f"Edit in {problem}:\n"
         "  \\[objective] command: your program; value: where its result stands\n"
         "  \\[space.*]: your variables\n"
         "  \\[run] budget: how many evaluations you can afford\n\n"
-        f"Then   mixcma check {problem}    to make one evaluation,\n"
-        f"       mixcma run {problem}      to optimise."
+        f"Then   mixcma check {shown}    to make one evaluation,\n"
+        f"       mixcma run {shown}      to optimise."
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shlex
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,10 @@ class WorkersType(click.ParamType):  # type: ignore[type-arg]  # older versions 
     name = "workers"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int | str:
-        return int(value) if str(value).isdigit() else str(value)
+        text = str(value)
+        if not text.isdigit() and not text.startswith("dask:"):
+            self.fail(f'expected a number of processes or "dask:tcp://host:8786", but got {text!r}', parameter, context)
+        return int(text) if text.isdigit() else text
 
 
 def _run_options(command: Decorator) -> Decorator:
@@ -69,12 +74,17 @@ def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
         run_file = described.folder / run_file if "run_file" in described.run else run_file
     if "history" in given:
         given["history"] = described.folder / given["history"]
-    kept = {"problem": {"text": described.text, "folder": str(described.folder), "path": str(problem)}}
+    kept = {"problem": {"text": described.text, "folder": str(described.folder), "path": str(problem.resolve())}}
+    if run_file.exists() and _objective_of(_problem_in(run_file)) not in (None, _objective_of(described.text)):
+        errors.print(
+            f"The objective has changed since {run_file} was begun; its earlier values are kept. "
+            "For a new run, use --run-file with another name.", style="yellow", markup=False,
+        )  # fmt: skip
 
     def search(**how: Any) -> Result:
         return minimize(described.objective, described.space, run_file=run_file, notes=kept, **given, **how)
 
-    _carry_out(search, described, run_file, timeout, quiet, as_json)
+    _carry_out(search, described, run_file, timeout, quiet, as_json, f"mixcma run {shlex.quote(str(problem))}")
 
 
 @click.command()
@@ -91,6 +101,12 @@ def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     except WrongProblem as wrong:  # the Python module it names is gone, or its version knows other keys
         print_mistakes(wrong)
         sys.exit(2)
+    source = Path(kept["path"])
+    if source.exists() and source.read_bytes() != kept["text"].encode():
+        errors.print(
+            f"{source} has changed since the run was begun, and is not read here; mixcma run {source} goes on with it.",
+            style="yellow", markup=False,
+        )  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     timeout = given.pop("timeout", described.timeout)
     given.setdefault("workers", described.run.get("workers", 1))
@@ -98,7 +114,17 @@ def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     def search(**how: Any) -> Result:
         return resume_run(run_file, described.objective, **given, **how)
 
-    _carry_out(search, described, run_file, timeout, quiet, as_json)
+    _carry_out(search, described, run_file, timeout, quiet, as_json, f"mixcma resume {shlex.quote(str(run_file))}")
+
+
+def _problem_in(run_file: Path) -> str:
+    """The text of the problem file that a run was begun with; empty if it was begun otherwise."""
+    text: str = record_of(run_file).settings.get("notes", {}).get("problem", {}).get("text", "")
+    return text
+
+
+def _objective_of(text: str) -> object:
+    return tomllib.loads(text).get("objective")
 
 
 def trial(described: Problem) -> tuple[Params, Report]:
@@ -120,11 +146,22 @@ def _limit(described: Problem, timeout: float | None) -> float | None:
 
 
 def _carry_out(
-    search: Callable[..., Result], described: Problem, run_file: Path, timeout: float | None, quiet: bool, as_json: bool
+    search: Callable[..., Result],
+    described: Problem,
+    run_file: Path,
+    timeout: float | None,
+    quiet: bool,
+    as_json: bool,
+    again: str,
 ) -> None:
     """Search with a display, then say what came out and what to do next."""
-    logging.basicConfig(handlers=[RichHandler(console=errors, show_time=False, show_path=False)], format="%(message)s")
+    handler = RichHandler(console=errors, show_time=False, show_path=False)
+    handler.addFilter(lambda record: not record.getMessage().startswith("interrupted"))  # said in commands below
+    logging.basicConfig(handlers=[handler], format="%(message)s")
     progress = not quiet and not as_json
+    if progress and run_file.exists():
+        spent = sum(row.evaluated for row in record_of(run_file).rows)
+        click.echo(f"going on from {spent} evaluations in {run_file}")
     with sentences():
         result = search(
             timeout=_limit(described, timeout), progress=progress, callback=_print_json if as_json else None
@@ -132,7 +169,9 @@ def _carry_out(
     if as_json:
         click.echo(json.dumps({"event": "result", **_summary(result)}))
     else:
-        _print_result(result, run_file)
+        _print_result(result)
+        if not quiet:
+            _print_next(result, run_file, again)
     if result.stop.name == "interrupted":
         sys.exit(INTERRUPTED)
     if result.params is None:
@@ -176,12 +215,13 @@ def _json_number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _print_result(result: Result, run_file: Path) -> None:
+def _print_result(result: Result) -> None:
     console = Console(highlight=False)
     if result.params is None:
         console.print("No evaluation succeeded.", style="red")
     else:
-        table = Table("variable", "value", title=f"best value {result.value:.10g}", title_justify="left")
+        console.print(f"best value {result.value:.10g}", style="bold")
+        table = Table("variable", "value")
         for name, value in result.params.items():
             table.add_row(name, value_text(value))
         console.print(table)
@@ -189,12 +229,22 @@ def _print_result(result: Result, run_file: Path) -> None:
             console.print(f"Not feasible: the constraints are violated by {result.violation:.6g}.", style="red")
     runs = f" in {len(result.runs)} runs" if len(result.runs) > 1 else ""
     failed = f", {result.failures} of them failed" if result.failures else ""
-    console.print(f"{result.evaluations} evaluations{runs}{failed}, seed {result.seed}. {result.stop}", markup=False)
-    if result.first_error is not None:
+    why = str(result.stop) if result.params is not None else result.stop.message
+    console.print(f"{result.evaluations} evaluations{runs}{failed}, seed {result.seed}. {why}", markup=False)
+    if result.params is None:
         console.print(f"The first error: {result.first_error}", markup=False)
-    console.print(
-        f"\nThe run is in {run_file}:\n"
-        f"  mixcma report {run_file}   # a page to look at\n"
-        f"  mixcma resume {run_file} --budget {2 * result.evaluations}",
-        markup=False,
-    )
+
+
+def _print_next(result: Result, run_file: Path, again: str) -> None:
+    """The commands that a user is likely to want now."""
+    file = shlex.quote(str(run_file))
+    if result.stop.name == "budget" and result.params is not None:
+        onward = f"mixcma resume {file} --budget {2 * result.evaluations}"
+    elif result.stop.name == "interrupted":
+        onward = f"{again}   # goes on"
+    elif result.params is None:
+        onward = f"{again}   # goes on, when the problem is corrected"
+    else:
+        onward = f"mixcma show {file}"
+    lines = [f"\nThe run is in {run_file}:", f"  mixcma report {file}   # a page to look at", f"  {onward}"]
+    Console(highlight=False).print("\n".join(lines), markup=False, soft_wrap=True)

@@ -64,7 +64,7 @@ def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
                      f"axis ratio {newest.axis_ratio:.3g}")  # fmt: skip
     busy = sum(row.seconds or 0.0 for row in evaluated)
     if evaluated:
-        lines.append(f"{duration(busy)} spent in evaluations, {busy / len(evaluated):.3g} s each")
+        lines.append(f"{duration(busy)} spent in evaluations, {duration(busy / len(evaluated))} each")
     if running is not None:
         lines.append(f"in use by {running}")
     elif stop is None:
@@ -75,13 +75,15 @@ def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
 
 
 def _best_points(succeeded: list[Row]) -> Table:
+    """A column a point, so that many variables fit."""
     ranked = sorted(succeeded, key=_rank)[:BEST_SHOWN]
-    table = Table("evaluation", "value", "violation", *ranked[0].params, title="best points", title_justify="left")
-    for row in ranked:
-        assert row.outcome is not None
-        values = [value_text(value) for value in row.params.values()]
-        violation = f"{row.outcome.violation:.3g}" if row.outcome.violation else ""
-        table.add_row(str(row.id), f"{row.outcome.value:.8g}", violation, *values)
+    table = Table("best points", *(f"evaluation {row.id}" for row in ranked))
+    outcomes = [row.outcome for row in ranked if row.outcome is not None]
+    table.add_row("value", *(f"{outcome.value:.8g}" for outcome in outcomes), style="bold")
+    if any(outcome.constraints for outcome in outcomes):
+        table.add_row("violation", *(f"{outcome.violation:.3g}" for outcome in outcomes))
+    for name in ranked[0].params:
+        table.add_row(name, *(value_text(row.params[name]) for row in ranked))
     return table
 
 

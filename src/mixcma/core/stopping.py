@@ -28,7 +28,7 @@ CALLBACK = StopReason("callback", "The callback asked to stop.", "Run on by retu
 INTERRUPTED = StopReason(
     "interrupted",
     "The run was interrupted.",
-    "The result so far is kept; with a run_file, the same call goes on from here.",
+    "The result so far is kept; where there is a run file, the same call goes on from here.",
 )
 VARIANCE = StopReason(
     "variance",

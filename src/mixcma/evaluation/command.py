@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -33,7 +34,8 @@ class Command:
     ----------
     arguments
         The program and its arguments; ``{name}`` stands for a parameter, ``{id}`` for the number of the
-        evaluation, ``{params}`` for the path of a JSON file with all parameters. There is no shell.
+        evaluation, ``{params}`` for the path of a JSON file with all parameters, ``{here}`` for `folder`.
+        There is no shell. A program given by a relative path is looked for in `folder`.
     value
         ``"stdout"`` (its last line), ``"json:key"`` (of stdout), ``"regex:..."`` (the last match in stdout, its
         first group) or ``"file:path"`` (the last line of a file it wrote).
@@ -60,15 +62,29 @@ class Command:
                 if self.workdir is not None:
                     workdir.mkdir(parents=True, exist_ok=True)
                 written = _write_params(params, workdir if self.workdir is not None else Path(scratch))
-                arguments = [fill(part, params, id, written) for part in self.arguments]
-                output, errors, status = _run(arguments, workdir)
+                here = str(Path(self.folder).resolve())
+                arguments = [fill(part, params, id=id, params_file=written, here=here) for part in self.arguments]
+                output, errors, status = _run(arguments, workdir, Path(self.folder))
             except OSError as error:
-                return failure(f"{error.strerror or error}: {error.filename or self.arguments[0]}")
+                return failure(f"{error.strerror or error}: {error.filename or arguments[0]}{self._remedy(error)}")
             outcome = self._outcome(output, errors, status, workdir)
         if outcome.failed and self.workdir is not None:
             (workdir / "stdout.txt").write_bytes(output)
             (workdir / "stderr.txt").write_bytes(errors)
         return outcome
+
+    def _remedy(self, error: OSError) -> str:
+        """What to do about a program that cannot be started."""
+        program = self.arguments[0]
+        if error.errno == errno.EACCES:
+            return f"; make it executable: chmod +x {program}"
+        if error.errno == errno.ENOEXEC:
+            return "; its first line must name an interpreter, such as #!/bin/sh"
+        if error.errno == errno.ENOENT and " " in program:
+            return "; in the list, the program and each argument is a text of its own"
+        if error.errno == errno.ENOENT and Path(self.folder, program).exists():
+            return f"; write ./{program}"
+        return ""
 
     def _outcome(self, output: bytes, errors: bytes, status: int | None, workdir: Path) -> Outcome:
         if status is None:
@@ -83,10 +99,10 @@ class Command:
         return Outcome(value, constraints)
 
 
-def fill(part: str, params: Params, id: int, params_file: Path) -> str:
+def fill(part: str, params: Params, *, id: int, params_file: Path, here: str) -> str:
     """An argument with its placeholders filled in."""
-    shown = {name: _argument(value) for name, value in params.items()}
-    return part.format_map({**shown, "id": id, "params": str(params_file)})
+    shown = {name: as_argument(value) for name, value in params.items()}
+    return part.format_map({**shown, "id": id, "params": str(params_file), "here": here})
 
 
 class _Truth:
@@ -99,7 +115,8 @@ class _Truth:
         return format(int(self._value), spec) if spec else str(self._value).lower()
 
 
-def _argument(value: Value) -> object:
+def as_argument(value: Value) -> object:
+    """A value as it is formatted in the arguments of a program."""
     return _Truth(value) if isinstance(value, bool) else value
 
 
@@ -109,9 +126,13 @@ def _write_params(params: Params, folder: Path) -> Path:
     return path
 
 
-def _run(arguments: Sequence[str], workdir: Path) -> tuple[bytes, bytes, int | None]:
+def _run(arguments: Sequence[str], workdir: Path, folder: Path) -> tuple[bytes, bytes, int | None]:
     """stdout, stderr and the exit status; None where the program wrote too much and was ended."""
-    program = shutil.which(arguments[0], path=os.environ.get("PATH")) or arguments[0]
+    program = arguments[0]
+    if os.sep in program:
+        program = str(folder.resolve() / program)  # an absolute path stays as it is
+    else:
+        program = shutil.which(program, path=os.environ.get("PATH")) or program
     process = subprocess.Popen(
         [program, *arguments[1:]],
         cwd=workdir,
@@ -158,7 +179,7 @@ def read_value(rule: str, output: bytes, workdir: Path) -> float:
     if kind == "regex":
         matches = re.findall(argument, _text(output), re.MULTILINE)
         if not matches:
-            raise ValueError(f"expected text that matches {argument!r} in its stdout, but there is none")
+            raise ValueError(f"expected text that matches {argument!r} in its stdout, but got {_shown(output)}")
         return _number(_group(matches[-1]), f"the match of {argument!r}")
     text, where = (_text(output), "its stdout") if kind == "stdout" else (_file(workdir, argument), argument)
     lines = text.strip().splitlines()
@@ -192,7 +213,7 @@ def _json(output: bytes, key: str) -> Any:
         try:
             found = found[int(part)] if isinstance(found, list) else found[part]
         except (KeyError, IndexError, TypeError, ValueError):
-            raise ValueError(f"expected {key} in its JSON, but there is no {part}") from None
+            raise ValueError(f"expected {key} in its JSON, but there is no {part} in {_shown(output)}") from None
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from mixcma.core.methods import METHODS
 from mixcma.evaluation import Objective, checked_workers
-from mixcma.evaluation.command import Command
+from mixcma.evaluation.command import Command, as_argument
 from mixcma.problem_file.lines import key_lines, line_of
 from mixcma.space import Space
 
@@ -72,8 +72,12 @@ def load_problem(path: str | Path) -> Problem:
         raise WrongProblem(
             path, [Mistake(1, "file", 'there is none; "mixcma init" writes one to start from')]
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongProblem(path, [Mistake(1, "file", f"it cannot be read ({error}); make it a UTF-8 text")]) from None
+    except UnicodeDecodeError:
+        is_run = path.read_bytes().startswith(b"SQLite format 3")
+        text = f"it is a run file; mixcma resume {path}" if is_run else "it is not UTF-8 text; save it so"
+        raise WrongProblem(path, [Mistake(1, "file", text)]) from None
+    except OSError as error:
+        raise WrongProblem(path, [Mistake(1, "file", f"it cannot be read ({error}); check the path")]) from None
     return problem_from(text, path.resolve().parent, path)
 
 
@@ -230,7 +234,8 @@ class _Reader:
                 return
         if space is None:
             return
-        for name in sorted(used - {"id", "params"}):
+        self._formats(command, space)
+        for name in sorted(used - {"id", "params", "here"}):
             if name not in space:
                 close = difflib.get_close_matches(name, list(space), n=1)
                 remedy = f"did you mean {{{close[0]}}}?" if close else f"the space has {', '.join(space)}"
@@ -240,6 +245,18 @@ class _Reader:
                 if name not in used:
                     remedy = f'add "{{{name}}}", or "{{params}}" for a JSON file with all of them'
                     self._wrong(("objective", "command"), f"the program is never told {name}; {remedy}")
+
+    def _formats(self, command: list[str], space: Space) -> None:
+        """Whether every {name:format} can format what its variable holds."""
+        samples = {"float": 0.5, "int": 1, "bool": True, "discrete": 0.5}
+        for part in command:
+            for _, name, form, _ in string.Formatter().parse(part):
+                if name is not None and name in space and form:
+                    try:
+                        format(as_argument(samples[space[name].kind]), form)
+                    except ValueError as error:
+                        text = f"{{{name}:{form}}} is not well formed ({error}); write for instance {{{name}}}"
+                        self._wrong(("objective", "command"), text)
 
     def _rule(self, key: str, rule: object) -> None:
         kinds = RULES[key]
@@ -272,14 +289,27 @@ class _Reader:
                 self._wrong(("run", key), f"expected {check[1]}, but got {value!r:.80}; {check[2]}")
         if space is not None and "x0" in table:
             self._points(table["x0"], space)
+        history = table.get("history")
+        if _is_text(history) and not (self._folder / str(history)).exists():
+            self._wrong(("run", "history"), f"there is no {history} in {self._folder}; correct the path")
         return {key: value for key, value in table.items() if key in RUN_KEYS}
 
     def _points(self, x0: Any, space: Space) -> None:
         for point in x0 if isinstance(x0, list) else [x0]:
-            try:
-                space.check_params(point)
-            except ValueError as error:
-                self._wrong(("run", "x0"), str(error))
+            if not isinstance(point, dict):
+                self._wrong(
+                    ("run", "x0"), f"expected a table of values, but got {point!r:.80}; write x0 = {{ x = 1.0 }}"
+                )
+                continue
+            self._unknown(("run", "x0"), point, space)
+            for name, variable in space.items():
+                if name not in point:
+                    self._wrong(("run", "x0"), f"{name} is missing; add it")
+                    continue
+                try:
+                    variable.check_value(name, point[name])
+                except ValueError as error:
+                    self._wrong(("run", "x0"), str(error))
 
 
 def _is_number(value: object) -> bool:
