@@ -35,7 +35,7 @@ from mixcma.result import Result
 from mixcma.search import Account, AsynchronousSearch, Callback, SynchronousSearch, take_up
 from mixcma.settings import Settings, describe_method, refuse_differences, versions
 from mixcma.space import Params, Space
-from mixcma.store import NoFile, RunFile, read
+from mixcma.store import DamagedRunFile, NoFile, RunFile, read
 from mixcma.warm_start import History
 
 logger = logging.getLogger("mixcma")
@@ -355,8 +355,8 @@ def _points_of(history: History | str | PathLike[str] | None) -> History:
     if isinstance(history, str | PathLike):
         try:
             rows = read(Path(history)).rows
-        except ValueError as error:
-            raise ValueError(f"history: {str(error).removeprefix('run_file: ')}") from error
+        except DamagedRunFile as error:
+            raise DamagedRunFile(f"history: {str(error).removeprefix('run_file: ')}") from error
         return [(row.params, row.outcome) for row in rows if row.evaluated]
     return history
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import random
 import sqlite3
-import time
 import zlib
 from contextlib import closing
 
@@ -59,7 +58,7 @@ def refused_everywhere(path, match):
         with pytest.raises(DamagedRunFile, match=match) as caught:
             call()
         text = str(caught.value)
-        assert text.startswith("run_file: ")
+        assert text.startswith(("run_file: ", "history: "))
         assert str(path) in text
         assert "\n" not in text
         assert path.read_bytes() == before
@@ -400,10 +399,7 @@ def test_a_file_of_several_levels_is_checked_too(path):
     minimize(lambda p: Outcome(sphere(p)), PLANE, budget=2000, seed=1, restarts=False, popsize=40, run_file=path)
     database, expected = path.read_bytes(), content(read(path))
     assert len(database) > 40 * PAGE
-    began = time.perf_counter()
-    read(path)
-    count = max(20, min(150, int(2.0 / (time.perf_counter() - began))))
     heads = sampled(len(database) // PAGE, 20)
-    positions = sampled(len(database), count, *([page * PAGE + 3, page * PAGE + 9] for page in heads))
+    positions = sampled(len(database), 60, *([page * PAGE + 3, page * PAGE + 9] for page in heads))
     _, broken = judged(path, flips(False, positions), database, None, {expected})
     assert broken == []
