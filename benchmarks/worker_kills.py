@@ -111,7 +111,7 @@ def dask() -> Iterator[tuple[object, Workers]]:
         pids = {worker.pid for worker in cluster.workers.values()}
         return running(lambda child: child.pid in pids)
 
-    made = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL")
+    made = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL")
     with made as cluster, Client(cluster) as client:
         yield client.get_executor(), workers
 

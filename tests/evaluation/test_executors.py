@@ -38,7 +38,7 @@ UNLOADABLE = r"^objective: it cannot be loaded in a worker process .*ModuleNotFo
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL") as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL") as cluster:
         yield cluster
 
 
