@@ -194,7 +194,7 @@ def test_a_search_that_waits_for_workers_can_be_interrupted(tmp_path):
     program = """
 from distributed import LocalCluster
 from mixcma import Float, Space, minimize
-with LocalCluster(n_workers=0, dashboard_address=None, silence_logs="CRITICAL") as cluster:
+with LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster:
     print("waits", flush=True)
     try:
         minimize(lambda p: 1.0, Space({"x": Float(0, 1)}), budget=10, workers=f"dask:{cluster.scheduler_address}")
