@@ -99,6 +99,11 @@ class Best:
     def feasible(self) -> bool:
         return self.violation == 0.0
 
+    @property
+    def order(self) -> tuple[float, float]:
+        """As of `Outcome`: smaller is better."""
+        return self.violation, self.value
+
 
 class Optimizer:
     """Ask for candidates, tell their values; one run of one method.
@@ -289,7 +294,7 @@ class Optimizer:
         """Count, and keep the best."""
         self.failures += told.failures
         key, best = (told.best_violation, told.best_value), self.best
-        if told.failures < len(asked) and (best is None or key < (best.violation, best.value)):
+        if told.failures < len(asked) and (best is None or key < best.order):
             where = self.evaluations + told.best + 1
             self.best = Best(dict(asked[told.best].params), told.best_value, told.best_violation, where)
         self.evaluations += len(asked)

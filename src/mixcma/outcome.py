@@ -46,6 +46,11 @@ class Outcome:
         return self.violation == 0.0
 
     @property
+    def order(self) -> tuple[float, float]:
+        """Smaller is better: feasible before infeasible, then less violation, then less value."""
+        return self.violation, self.value
+
+    @property
     def failed(self) -> bool:
         return self.error is not None
 

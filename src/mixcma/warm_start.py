@@ -41,10 +41,10 @@ def warm_start(encoding: Encoding, history: History) -> State:
 def promising(encoding: Encoding, history: History) -> list[Params]:
     """The best tenth of the points, at least one; failed ones left out."""
     checked = [_checked(encoding, number, entry) for number, entry in enumerate(history)]
-    succeeded = [(outcome.violation, outcome.value, params) for params, outcome in checked if not outcome.failed]
-    succeeded.sort(key=lambda entry: entry[:2])
+    succeeded = [(params, outcome) for params, outcome in checked if not outcome.failed]
+    succeeded.sort(key=lambda entry: entry[1].order)
     count = max(1, round(PROMISING * len(succeeded)))
-    return [params for _, _, params in succeeded[:count]]
+    return [params for params, _ in succeeded[:count]]
 
 
 def _checked(encoding: Encoding, number: int, entry: object) -> tuple[Params, Outcome]:

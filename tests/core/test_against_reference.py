@@ -96,7 +96,7 @@ def assert_same_run(
         encoding.initial_mean.tolist(),
         popsize,
         eigen_interval=eigen_interval,
-        **reference_choices,  # type: ignore[arg-type]
+        **reference_choices,  # type: ignore[arg-type]  # choices of several types in one dict
     )
     source = NoiseSource(7, 0, setting.strategy.popsize, encoding.dimension, uniforms=True)
     for generation in range(generations):
@@ -166,6 +166,6 @@ def test_a_margin_run_with_another_alpha_is_the_literal_one(alpha: float) -> Non
     ids=str,
 )
 def test_every_choice_of_integer_mutation_is_the_literal_one(choice: dict[str, object]) -> None:
-    fast = IntegerMutation(box=True, keep_inside=False, **choice)  # type: ignore[arg-type]
+    fast = IntegerMutation(box=True, keep_inside=False, **choice)  # type: ignore[arg-type]  # of several types
     assert_same_run(PAPER_LIKE, fast, "im-box", **choice)
     assert_same_run(BINARY, fast, "im-box", **choice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 
+import jax
 import numpy as np
 import pytest
 
@@ -106,7 +107,6 @@ def test_leaves_its_argument_alone(name):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_numpy_equals_jitted_jax(name):
-    jax = pytest.importorskip("jax")
     x = draw(name, (3, 4, 11))
     function = problem(name, 11).function
     with jax.enable_x64(True):

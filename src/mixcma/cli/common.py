@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
@@ -33,9 +33,9 @@ def sentences() -> Iterator[None]:
         fail(f"{error.filename}: {error.strerror}; choose another path")
 
 
-def fail(text: str, status: int = WRONG) -> None:
+def fail(text: str) -> NoReturn:
     errors.print(text, style="red", markup=False, soft_wrap=True)
-    sys.exit(status)
+    sys.exit(WRONG)
 
 
 def problem_of(path: Path) -> Problem:
@@ -54,6 +54,7 @@ def print_mistakes(wrong: WrongProblem) -> None:
 
 
 def record_of(path: Path) -> Record:
-    with sentences():
+    try:
         return read(path)
-    raise AssertionError  # `sentences` has exited
+    except ValueError as error:
+        fail(str(error))

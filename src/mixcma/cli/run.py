@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
 
-from mixcma.cli.common import FAILED, INTERRUPTED, errors, fail, print_mistakes, problem_of, record_of, sentences
+from mixcma.cli.common import FAILED, INTERRUPTED, WRONG, errors, fail, print_mistakes, problem_of, record_of, sentences
 from mixcma.driver import minimize
 from mixcma.driver import resume as resume_run
 from mixcma.encoding import Encoding
@@ -69,9 +69,9 @@ def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     described = problem_of(problem)
     given = {**described.run, **{name: value for name, value in options.items() if value is not None}}
     timeout = given.pop("timeout", described.timeout)
-    run_file = Path(given.pop("run_file", None) or problem.with_suffix(".db"))
-    if options["run_file"] is None:
-        run_file = described.folder / run_file if "run_file" in described.run else run_file
+    run_file = problem.with_suffix(".db")
+    if given.pop("run_file", None) is not None:  # an option is relative to where the user is, a key to its file
+        run_file = Path(options["run_file"] or described.folder / described.run["run_file"])
     if "history" in given:
         given["history"] = described.folder / given["history"]
     kept = {"problem": {"text": described.text, "folder": str(described.folder), "path": str(problem.resolve())}}
@@ -100,7 +100,7 @@ def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
         described = problem_from(kept["text"], Path(kept["folder"]), kept["path"])
     except WrongProblem as wrong:  # the Python module it names is gone, or its version knows other keys
         print_mistakes(wrong)
-        sys.exit(2)
+        sys.exit(WRONG)
     source = Path(kept["path"])
     if source.exists() and source.read_bytes() != kept["text"].encode():
         errors.print(

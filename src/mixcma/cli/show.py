@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -13,6 +15,7 @@ from rich.text import Text
 
 from mixcma.cli.common import record_of, run_file_argument
 from mixcma.core.stopping import REASONS
+from mixcma.outcome import Outcome
 from mixcma.progress import duration, sparkline, value_text
 from mixcma.store import Record, Row, holder
 
@@ -43,10 +46,10 @@ def show(run_file: Path, watch: bool) -> None:
 
 def _view(record: Record, running: str | None) -> RenderableType:
     evaluated = sorted((row for row in record.rows if row.evaluated), key=lambda row: row.counted or row.id)
-    succeeded = [row for row in evaluated if row.outcome is not None and not row.outcome.failed]
+    succeeded = [(row, row.outcome) for row in evaluated if row.outcome is not None and not row.outcome.failed]
     parts: list[RenderableType] = [_head(record, evaluated, running)]
     if succeeded:
-        parts += [Text(sparkline(_course(succeeded)), style="cyan"), _best_points(succeeded)]
+        parts += [Text(sparkline(_course(outcome for _, outcome in succeeded)), style="cyan"), _best_points(succeeded)]
     failures = len(evaluated) - len(succeeded)
     if failures:
         first = next(row.outcome.error for row in evaluated if row.outcome is not None and row.outcome.failed)
@@ -74,32 +77,25 @@ def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
     return Text("\n".join(lines))
 
 
-def _best_points(succeeded: list[Row]) -> Table:
+def _best_points(succeeded: list[tuple[Row, Outcome]]) -> Table:
     """A column a point, so that many variables fit."""
-    ranked = sorted(succeeded, key=_rank)[:BEST_SHOWN]
-    table = Table("best points", *(f"evaluation {row.id}" for row in ranked))
-    outcomes = [row.outcome for row in ranked if row.outcome is not None]
-    table.add_row("value", *(f"{outcome.value:.8g}" for outcome in outcomes), style="bold")
-    if any(outcome.constraints for outcome in outcomes):
-        table.add_row("violation", *(f"{outcome.violation:.3g}" for outcome in outcomes))
-    for name in ranked[0].params:
-        table.add_row(name, *(value_text(row.params[name]) for row in ranked))
+    ranked = sorted(succeeded, key=lambda entry: entry[1].order)[:BEST_SHOWN]
+    table = Table("best points", *(f"evaluation {row.id}" for row, _ in ranked))
+    table.add_row("value", *(f"{outcome.value:.8g}" for _, outcome in ranked), style="bold")
+    if any(outcome.constraints for _, outcome in ranked):
+        table.add_row("violation", *(f"{outcome.violation:.3g}" for _, outcome in ranked))
+    for name in ranked[0][0].params:
+        table.add_row(name, *(value_text(row.params[name]) for row, _ in ranked))
     return table
 
 
-def _course(succeeded: list[Row]) -> list[float]:
+def _course(outcomes: Iterable[Outcome]) -> list[float]:
     """The best value after each evaluation."""
-    course, best = [], None
-    for row in succeeded:
-        rank = _rank(row)
-        best = rank if best is None or rank < best else best
-        course.append(best[1])
-    return course
+    return [best.value for best in itertools.accumulate(outcomes, _better)]
 
 
-def _rank(row: Row) -> tuple[float, float]:
-    assert row.outcome is not None
-    return row.outcome.violation, row.outcome.value
+def _better(one: Outcome, other: Outcome) -> Outcome:
+    return min(one, other, key=lambda outcome: outcome.order)
 
 
 def _count(number: int, what: str) -> str:

@@ -86,8 +86,8 @@ class OnExecutor:
             raise
 
     def _check(self) -> None:
-        """See that the objective can be loaded; a worker that dies over it is given two more chances."""
-        for retries_left in (2, 1, 0):
+        """See that the objective can be loaded; a worker that dies over it is replaced, as often as later."""
+        for retries_left in reversed(range(MOST_RETRIES + 1)):
             try:
                 self._engine.check()
                 return

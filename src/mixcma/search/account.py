@@ -24,9 +24,9 @@ class Account:
     first_error: str | None = None
     improvements: list[Best] = field(default_factory=list)  # every best so far, in turn
     runs: list[Run] = field(default_factory=list)
+    run_start: int = 0  # evaluations before the present run
     run_best: float = math.inf
     _known: dict[tuple[Value, ...], Outcome] = field(default_factory=dict)
-    run_start: int = 0  # evaluations before the present run
 
     @property
     def best(self) -> Best | None:
@@ -50,8 +50,7 @@ class Account:
             self.failures += 1
             self.first_error = self.first_error or outcome.error
             return
-        best, key = self.best, (outcome.violation, outcome.value)
-        if best is None or key < (best.violation, best.value):
+        if self.best is None or outcome.order < self.best.order:
             self.improvements.append(Best(params, outcome.value, outcome.violation, self.evaluations))
 
     def see(self, outcome: Outcome) -> None:

@@ -53,7 +53,9 @@ class AsynchronousSearch(Search):
                 return reason
         unfinished, self._unfinished = self._unfinished, []
         for row in unfinished[: max(0, self.account.budget - self.account.evaluations)]:
-            self._answer_or_submit(stream, row.id, _drawn(row))
+            reason = self._answer_or_submit(stream, row.id, _drawn(row))
+            if reason is not None:
+                return reason
         return None
 
     def _fill(self, stream: Stream) -> StopReason | None:

@@ -95,7 +95,7 @@ class Search(ABC):
             return None
         outcomes, reason = self._together(optimizer, entries)
         if reason is None:
-            outcome, best = min(zip(outcomes, entries), key=lambda pair: (pair[0].violation, pair[0].value))
+            outcome, best = min(zip(outcomes, entries), key=lambda pair: pair[0].order)
             if not outcome.failed:
                 optimizer.move_to(best.params)
                 self.file.moved(optimizer)

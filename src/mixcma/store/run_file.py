@@ -224,7 +224,7 @@ class RunFile:
         """The candidates drawn again must be those in the file, but for rounding on another machine."""
         if [row.params for row in recorded] == list(candidates):
             return
-        if all(_close(row.params, params) for row, params in zip(recorded, candidates)):
+        if all(_equal_but_for_rounding(row.params, params) for row, params in zip(recorded, candidates)):
             logger.warning(
                 "run_file: %s was written where numbers are rounded differently; the run goes on from what was "
                 "evaluated, but not bit for bit as it would have there",
@@ -253,7 +253,7 @@ def _pending_row(id: int, run: int, generation: int, slot: int, params: Params, 
     return (id, run, generation, slot, point, PENDING, None, None, None, None, None, None, latent)
 
 
-def _close(params: Params, others: Params) -> bool:
+def _equal_but_for_rounding(params: Params, others: Params) -> bool:
     return all(
         math.isclose(value, other, rel_tol=SAME_POINT, abs_tol=SAME_POINT**2)
         if isinstance(value, float)
