@@ -499,30 +499,40 @@ def test_an_interrupt_says_how_to_go_on(path, caplog):
 
 @pytest.mark.parametrize("name", ["mixed", "restarts", "cache", "failures", "several x0", "target", "im-box"])
 @pytest.mark.parametrize("fast", [False, True], ids=["slow", "fast"])
-def test_a_search_goes_on_from_what_the_disk_had_at_any_moment(name, fast, tmp_path, path, whole_path, monkeypatch):
+def test_a_search_goes_on_from_what_the_disk_had_at_any_moment(
+    name, fast, tmp_path, path, whole_path, monkeypatch, caplog
+):
     """As after a kill: the files are copied while an evaluation runs, and the copy goes on.
 
     Slow evaluations are in the file at once, fast ones together.
     """
     case = CASES[name]
     whole = case.search(whole_path)
-    copies = []
+    every = 1 if name == "mixed" else 5 + whole.evaluations // 20
+    calls = itertools.count()
     if not fast:
         monkeypatch.setattr("mixcma.store.run_file.WORTH_A_COMMIT", 0.0)
 
+    def copy(done):
+        return tmp_path / f"copy{done}.db"
+
     def objective(p):
-        copy = tmp_path / f"copy{len(copies)}.db"
-        for end in ("", "-wal"):
-            shutil.copy(f"{path}{end}", f"{copy}{end}")
-        copies.append(copy)
+        done = next(calls)
+        if done % every == 0:
+            for end in ("", "-wal"):
+                shutil.copy(f"{path}{end}", f"{copy(done)}{end}")
         return case.objective(p)
 
     replace(case, objective=objective).search(path)
-    assert len(copies) == whole.evaluations
-    for done, copy in list(enumerate(copies))[:: 1 if name == "mixed" else 5 + len(copies) // 20]:
-        kept = len([row for row in read(copy).rows if row.evaluated])
-        assert kept <= done if fast else kept == done
-        equal(copy, case.search(copy), whole_path, whole)
+    assert next(calls) == whole.evaluations
+    assert "cannot be written" not in caplog.text
+    for done in range(0, whole.evaluations, every):
+        kept = len([row for row in read(copy(done)).rows if row.evaluated])
+        if fast:
+            assert kept <= done
+        else:
+            assert kept == done
+        equal(copy(done), case.search(copy(done)), whole_path, whole)
 
 
 # Failing runs

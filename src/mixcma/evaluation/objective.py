@@ -39,12 +39,16 @@ class Report:
 def evaluate(objective: Callable[..., object], params: Params, id: int) -> Report:
     """Call the objective with its own copy of `params`; an exception is a failed evaluation."""
     started, clock = time.time(), time.perf_counter()
+
+    def seconds() -> float:
+        return max(0.0, time.perf_counter() - clock)  # virtual machines' clocks may step back
+
     try:
         takes_id = getattr(objective, TAKES_ID, False) is True  # a proxy may claim to have any attribute
         returned = objective(dict(params), id) if takes_id else objective(dict(params))
     except (Exception, SystemExit) as error:
-        return Report(raised(error), started, time.perf_counter() - clock, error)
-    return Report(outcome_of(returned), started, time.perf_counter() - clock)
+        return Report(raised(error), started, seconds(), error)
+    return Report(outcome_of(returned), started, seconds())
 
 
 def outcome_of(returned: object) -> Outcome:

@@ -76,7 +76,8 @@ class Sandbox:
             self._connection.send_bytes(pickle.dumps((params, id)))
             if not self._answers_within(math.inf if timeout is None else timeout):
                 self.end()
-                return Report(failure(f"timed out after {timeout:g} s"), began, time.time() - began, timed_out=True)
+                seconds = max(0.0, time.time() - began)  # the clock may have been set back
+                return Report(failure(f"timed out after {timeout:g} s"), began, seconds, timed_out=True)
             answer = self._connection.recv_bytes()
         except (EOFError, OSError) as gone:
             raise SandboxDied(f"the worker process that evaluated it died ({self.end()})") from gone

@@ -66,7 +66,7 @@ def _answer(objective: Any, params: dict[str, Any], id: int) -> bytes:
         returned = objective(params, id) if takes_id else objective(params)
     except (Exception, SystemExit) as raised:
         error, exception = _described(raised)
-    seconds = time.perf_counter() - clock
+    seconds = max(0.0, time.perf_counter() - clock)  # virtual machines' clocks may step back
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # this process is ended by a signal, which asks no buffers
     return pickle.dumps((started, seconds, _sent(returned), error, exception))
