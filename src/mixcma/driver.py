@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,7 @@ from mixcma.optimizer import (
     checked_stopping,
 )
 from mixcma.progress import progress_display
+from mixcma.restarts import allowed_restarts
 from mixcma.result import Result
 from mixcma.search import Account, AsynchronousSearch, Callback, SynchronousSearch, take_up
 from mixcma.settings import Settings, describe_method, refuse_differences, versions
@@ -255,7 +256,7 @@ def _search(
     if file.record is not None:
         take_up(account, optimizer, file.record)
         search.go_on_from(file.record, optimizer)
-    allowed = math.inf if settings.restarts is True else int(settings.restarts)
+    allowed = allowed_restarts(settings.restarts)
     points = settings.space.size if settings.cache else None
     try:
         stop = search.run_all(optimizer, settings.optimizer, allowed, points)
@@ -364,8 +365,7 @@ def _points_of(history: History | str | PathLike[str] | None) -> History:
 def _check_settings(target: object, restarts: object, asynchronous: object, cache: object) -> None:
     if target is not None and (isinstance(target, bool) or not isinstance(target, Real) or math.isnan(target)):
         raise ValueError(f"target: expected a number or None, but got {target!r}; leave it out")
-    if not isinstance(restarts, Integral) or restarts < 0:
-        raise ValueError(f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True")
+    allowed_restarts(restarts)
     if not isinstance(asynchronous, bool):
         raise ValueError(f"asynchronous: expected True or False, but got {asynchronous!r}; leave it out")
     if cache is not None and not isinstance(cache, bool):

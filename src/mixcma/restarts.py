@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Integral
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +13,13 @@ from mixcma.noise import start_uniforms
 
 # More doublings than this would spend any sensible budget on one run.
 MOST_DOUBLINGS = 9
+
+
+def allowed_restarts(restarts: object) -> float:
+    """How many restarts True, False or a number allows."""
+    if not isinstance(restarts, Integral) or restarts < 0:
+        raise ValueError(f"restarts: expected True, False or a number of restarts, but got {restarts!r}; pass True")
+    return math.inf if isinstance(restarts, bool) and restarts else int(restarts)
 
 
 def ipop_popsize(first: int, run: int) -> int:

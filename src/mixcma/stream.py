@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.sampling import Sample
+from mixcma.core.state import State
 from mixcma.optimizer import Optimizer
 from mixcma.outcome import Outcome, read_outcomes
 from mixcma.space import Params
@@ -39,10 +40,13 @@ class Stream:
         self.optimizer = optimizer
         self._drawn = drawn
         self._results: list[tuple[Drawn, Outcome]] = []
+        self._block: tuple[State, int, Sample] | None = None  # drawn last: from which state, which block
 
-    def draw(self) -> Drawn:
-        """A candidate from the newest state; its noise is that of its number."""
-        number, self._drawn = self._drawn, self._drawn + 1
+    def draw(self, number: int | None = None) -> Drawn:
+        """A candidate from the newest state; its noise is that of its number, the next one unless given."""
+        if number is None:
+            number = self._drawn
+        self._drawn = number + 1
         optimizer, state = self.optimizer, self.optimizer.state
         sample = self._sample(number)
         unmutated = state.m + state.sigma * sample.y if optimizer.method.needs_uniforms else sample.v
@@ -67,15 +71,19 @@ class Stream:
         """What the present state drew as it was drawn; older candidates expressed in the present state."""
         optimizer = self.optimizer
         if drawn.generation == optimizer.generation:
-            return self._sample(drawn.slot)
+            sample = self._sample(drawn.slot)
+            if np.array_equal(sample.v, drawn.latent):
+                return sample
         v, unmutated = drawn.latent[None], drawn.unmutated[None]
         return _row(optimizer.method.express(optimizer.setting, optimizer.state, v, unmutated), 0)
 
     def _sample(self, number: int) -> Sample:
         """The draw of that number from the present state: (N,) each."""
-        optimizer = self.optimizer
+        optimizer, state = self.optimizer, self.optimizer.state
         block, row = divmod(number, optimizer.popsize)
-        return _row(optimizer.method.sample(optimizer.setting, optimizer.state, optimizer.noise(block)), row)
+        if self._block is None or self._block[0] is not state or self._block[1] != block:
+            self._block = state, block, optimizer.method.sample(optimizer.setting, state, optimizer.noise(block))
+        return _row(self._block[2], row)
 
 
 def _row(sample: Sample, row: int) -> Sample:

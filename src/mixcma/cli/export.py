@@ -32,7 +32,7 @@ def export(run_file: Path, csv_path: str | None, json_path: str | None, storage:
                 write_json(record, out)
     if storage is not None:
         try:
-            from mixcma.integrations.optuna_export import export_to_optuna
+            from mixcma.integrations.optuna import export_to_optuna
         except ImportError as error:
             fail(f'this needs {error.name}; pip install "mixcma[optuna]"')
         with sentences():

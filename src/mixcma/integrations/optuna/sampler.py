@@ -1,0 +1,233 @@
+"""MixCmaSampler: mixcma as a sampler of Optuna."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import BaseDistribution, distribution_to_json
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from mixcma.core.methods import Cma
+from mixcma.integrations.optuna.fold import Fold
+from mixcma.integrations.optuna.parameters import (
+    CommonDistributions,
+    Parameters,
+    contains,
+    searched_together,
+    unsupported_because,
+)
+from mixcma.noise import fresh_seed
+from mixcma.optimizer import checked_method, checked_popsize, checked_seed
+from mixcma.restarts import allowed_restarts
+
+logger = logging.getLogger("mixcma")
+Distributions = dict[str, BaseDistribution]
+
+
+class MixCmaSampler(BaseSampler):
+    """A sampler of Optuna that searches floats, integers and pairs of choices together.
+
+    The state of the search is a function of the study's trials: any number of processes may work on a study, on
+    any storage, and may come and go. Every result that is at most a generation old is used, whoever evaluated it.
+
+    Parameters
+    ----------
+    search_space
+        The distributions of the parameters; None takes those that all finished trials have in common, which leaves
+        the first trial to the `independent_sampler`.
+    method
+        A method of mixcma, by name or as an object.
+    popsize
+        Candidates a generation; default 4 + floor(3 ln N), doubled with every restart.
+    seed
+        The same seed gives the same trials, if they are evaluated one after the other. The seed of the worker that
+        began a study is that of all.
+    x0
+        Where the search starts, instead of the middle of the ranges; parameters left out start there.
+    restarts
+        Whether to start again, elsewhere and with twice the population, where a run has converged; a number allows
+        so many restarts, then the study is stopped.
+    independent_sampler
+        For parameters that cannot be searched together: those of some trials only, and choices of three or more.
+        Default: `optuna.samplers.RandomSampler`.
+    warn_independent_sampling
+        Whether to warn, once a parameter, that the `independent_sampler` is used.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def objective(trial):
+    ...     x, n = trial.suggest_float("x", -5, 5), trial.suggest_int("n", 0, 9)
+    ...     return x**2 + (n - 3)**2
+    >>> study = optuna.create_study(sampler=MixCmaSampler(seed=1))
+    >>> study.optimize(objective, n_trials=150)
+    >>> study.best_params["n"]
+    3
+    """
+
+    def __init__(
+        self,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        *,
+        method: str | Cma = "margin",
+        popsize: int | None = None,
+        seed: int | None = None,
+        x0: Mapping[str, Any] | None = None,
+        restarts: bool | int = True,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+    ) -> None:
+        self._given_space = None if search_space is None else _checked_space(search_space)
+        self._method = checked_method(method)
+        self._popsize = checked_popsize(popsize)
+        self._seed = fresh_seed() if seed is None else checked_seed(seed)
+        self._x0 = _checked_x0(x0, self._given_space)
+        self._restarts = allowed_restarts(restarts)
+        self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
+        self._warn = warn_independent_sampling
+        self._warned: set[str] = set()
+        self._memory: Memory | None = None
+        self._lock = threading.Lock()  # the threads of a study share its sampler
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was given: a copy reads the study anew."""
+        return {**self.__dict__, "_memory": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def reseed_rng(self) -> None:
+        """Noise here is that of a trial's number, so only the independent sampler has something to reseed."""
+        self._independent_sampler.reseed_rng()
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
+        """The parameters that are searched together: those given, or those of all trials so far."""
+        _check_one_objective(study)
+        if self._given_space is not None:
+            return dict(self._given_space)
+        trials = study.get_trials(deepcopy=False)
+        with self._lock:
+            return searched_together(self._memory_of(study).common.update(trials))
+
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> dict[str, Any]:
+        """Values for all parameters of `search_space`, drawn from the state of the search."""
+        _check_one_objective(study)
+        mine = searched_together(search_space)
+        params = {
+            name: self._independent_sampler.sample_independent(study, trial, name, d)
+            for name, d in search_space.items()
+            if name not in mine
+        }
+        return {**params, **self._suggested(study, trial, mine)} if mine else params
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """A value for a parameter that cannot be searched together with others."""
+        _check_one_objective(study)
+        self._warn_once(study, param_name, param_distribution)
+        return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def _warn_once(self, study: Study, name: str, distribution: BaseDistribution) -> None:
+        if not self._warn or name in self._warned:
+            return
+        reason = unsupported_because(name, distribution)
+        if reason is None:
+            if self._given_space is None and self._memory_of(study).common.unknown:
+                return  # the first trials are there to find out about the parameters
+            reason = "not every trial has it with this range"
+        self._warned.add(name)
+        logger.warning(
+            "%s: the parameter %r is sampled independently, by %s, since %s; pass warn_independent_sampling=False to "
+            "be spared this",
+            type(self).__name__, name, type(self._independent_sampler).__name__, reason,
+        )  # fmt: skip
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        self._independent_sampler.after_trial(study, trial, state, values)
+
+    def _suggested(self, study: Study, trial: FrozenTrial, distributions: Distributions) -> dict[str, Any]:
+        with self._lock:
+            # not study.get_trials(): a pruner may hide some, and a thread may have read them a while ago
+            trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+            fold = self._memory_of(study).fold(distributions)
+            suggestion = fold.suggest(trial.number, trials, self._seed, self._mean(fold.parameters))
+            study._storage.set_trial_system_attr(trial._trial_id, fold.key, suggestion.attribute)
+        if suggestion.run > self._restarts:
+            with contextlib.suppress(RuntimeError):  # there is no loop to stop where the user asks and tells
+                study.stop()
+        return suggestion.params
+
+    def _mean(self, parameters: Parameters) -> list[float] | None:
+        if self._x0 is None:
+            return None
+        return parameters.mean(self._x0)
+
+    def _memory_of(self, study: Study) -> Memory:
+        """What is remembered belongs to one study, and is read anew for another."""
+        memory = self._memory
+        if memory is None or memory.study != (study._storage, study._study_id):
+            memory = self._memory = Memory(study, self._method, self._popsize)
+        return memory
+
+
+class Memory:
+    """What was read of a study, so that it is not read again."""
+
+    def __init__(self, study: Study, method: Cma, popsize: int | None) -> None:
+        self.study = study._storage, study._study_id
+        self.common = CommonDistributions()
+        self._maximize = study.direction == StudyDirection.MAXIMIZE
+        self._method, self._popsize = method, popsize
+        self._folds: dict[str, Fold] = {}
+
+    def fold(self, distributions: Distributions) -> Fold:
+        """The search over these parameters. Workers with the same settings have the same, under the same key."""
+        described = json.dumps([[name, distribution_to_json(distributions[name])] for name in sorted(distributions)])
+        if described not in self._folds:
+            settings = f"{described} {self._method} {self._popsize}"
+            key = "mixcma:" + hashlib.sha256(settings.encode()).hexdigest()[:8]
+            self._folds[described] = Fold(Parameters(distributions), self._method, self._popsize, key, self._maximize)
+        return self._folds[described]
+
+
+def _check_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"study: expected one objective, but {study.study_name} has {len(study.directions)}; "
+            "use NSGAIISampler or TPESampler for several"
+        )
+
+
+def _checked_space(space: object) -> Distributions:
+    if not isinstance(space, Mapping) or not all(isinstance(d, BaseDistribution) for d in space.values()):
+        raise ValueError(
+            f"search_space: expected distributions by name, but got {space!r:.80}; "
+            'write {"x": FloatDistribution(0, 1)}, or leave it out'
+        )
+    return dict(space)
+
+
+def _checked_x0(x0: object, space: Distributions | None) -> dict[str, Any] | None:
+    """Values by name, within the ranges of the space where it is known."""
+    if x0 is None:
+        return None
+    if not isinstance(x0, Mapping):
+        raise ValueError(f"x0: expected values by name, but got {x0!r:.80}; write {{'x': 0.5}}")
+    for name, value in x0.items():
+        if space is not None and not (name in space and contains(space[name], value)):
+            raise ValueError(f"x0: expected values within the search space, but got {value!r} for {name!r}; correct it")
+    return dict(x0)
