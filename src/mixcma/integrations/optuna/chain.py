@@ -7,6 +7,7 @@ moment there are two records with the same predecessor; as soon as all see both,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 
@@ -16,7 +17,8 @@ class Start(NamedTuple):
     run: int
     seed: int
     mean: list[float] | None  # the latent point where it starts, if the user said so
-    unfinished: list[int] | None  # it starts from all trials before it but these; None: from none
+    history: int  # it starts from the results of the trials with a number below,
+    unfinished: list[int]  # but for these
 
 
 class Record(NamedTuple):
@@ -43,20 +45,30 @@ def record_from_json(carrier: int, about: dict[str, Any]) -> Record:
 
 
 class Chain:
-    """All records that were seen."""
+    """Records that follow one another; those whose predecessor is not known yet wait."""
 
     def __init__(self) -> None:
+        self.last: Record | None = None  # of the longest chain; of two of one length, that with the earlier carrier
         self._records: dict[int, Record] = {}
+        self._waiting: dict[int, Record] = {}
 
-    def add(self, record: Record) -> None:
-        self._records[record.carrier] = record
+    def add(self, *records: Record) -> None:
+        self._waiting.update((record.carrier, record) for record in records)
+        while fitting := [record for record in self._waiting.values() if self._fits(record)]:
+            for record in fitting:
+                self._records[record.carrier] = self._waiting.pop(record.carrier)
+                if self.last is None or (-record.depth, record.carrier) < (-self.last.depth, self.last.carrier):
+                    self.last = record
 
-    def longest(self) -> list[Record]:
-        """From the first record to the last; of chains of one length, that whose last carrier came first."""
-        for last in sorted(self._records.values(), key=lambda record: (-record.depth, record.carrier)):
-            chain = [last]
-            while (before := chain[-1].after) is not None and before in self._records:
-                chain.append(self._records[before])
-            if chain[-1].after is None:  # else one of them cannot be seen yet
-                return chain[::-1]
-        return []
+    def _fits(self, record: Record) -> bool:
+        if record.after is None:
+            return record.depth == 0 and record.start is not None
+        before = self._records.get(record.after)
+        return before is not None and before.depth == record.depth - 1
+
+    def backwards(self) -> Iterator[Record]:
+        """From the last record of the longest chain to the first."""
+        record = self.last
+        while record is not None:
+            yield record
+            record = None if record.after is None else self._records[record.after]

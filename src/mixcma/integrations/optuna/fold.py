@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from mixcma.core.methods import Cma
 from mixcma.core.strategy import strategy
 from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
-from mixcma.integrations.optuna.parameters import Parameters
+from mixcma.integrations.optuna.parameters import Parameters, Unfinished
 from mixcma.optimizer import Optimizer, Snapshot
 from mixcma.outcome import Outcome, failure
 from mixcma.restarts import ipop_popsize, start_mean
@@ -27,31 +27,31 @@ from mixcma.space import Params
 from mixcma.stream import OLDEST_RESULT, Drawn, Stream
 
 # So many populations of earlier trials are a history to start from; fewer are used as results.
-HISTORY_POPULATIONS = 3
+HISTORY_POPULATIONS = 5
 # States kept to go back to, where another chain of records turns out to be the longest.
 STATES_KEPT = 8
 
 
 class Point(NamedTuple):
-    """What a trial was drawn from, and by which generation."""
+    """What a trial was drawn from, and by which generation. The slot is the number of its noise: the trial's own."""
 
     run: int
     generation: int
+    slot: int
     latent: NDArray[np.float64]
     unmutated: NDArray[np.float64]  # before integers were mutated, where the method does that
 
     def to_json(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"run": self.run, "generation": self.generation, "latent": self.latent.tolist()}
-        if self.unmutated is not self.latent:
-            about["unmutated"] = self.unmutated.tolist()
+        about = self._asdict() | {"latent": self.latent.tolist(), "unmutated": self.unmutated.tolist()}
+        if self.unmutated is self.latent:
+            del about["unmutated"]
         return about
 
 
 def point_from_json(about: Mapping[str, Any]) -> Point:
     latent = np.array(about["latent"])
-    return Point(
-        about["run"], about["generation"], latent, np.array(about["unmutated"]) if "unmutated" in about else latent
-    )
+    unmutated = np.array(about["unmutated"]) if "unmutated" in about else latent
+    return Point(about["run"], about["generation"], about["slot"], latent, unmutated)
 
 
 class Position(NamedTuple):
@@ -60,6 +60,7 @@ class Position(NamedTuple):
     record: Record  # the last one
     start: Record  # the one that began this run
     closings: tuple[Record, ...]  # the last ones of this run
+    newest: tuple[int, ...]  # the highest number of a trial when it began, and at these closings
     snapshot: Snapshot
 
 
@@ -81,9 +82,11 @@ class Fold:
         self._popsize = strategy(parameters.encoding.dimension, popsize).popsize  # of the first run
         self._sign = -1.0 if maximize else 1.0
         self._trials: dict[int, FrozenTrial] = {}
+        self._unfinished = Unfinished()
         self._points: dict[int, Point] = {}  # of the trials that this search drew
         self._finished: set[int] = set()
         self._waiting: set[int] = set()  # finished ones that may yet be used
+        self._incomplete: dict[int, Record] = {}  # records of trials that cannot be seen as finished yet, by carrier
         self._chain = Chain()
         self._at: Position | None = None
         self._positions: OrderedDict[int, Position] = OrderedDict()  # the last ones, by carrier
@@ -97,10 +100,10 @@ class Fold:
         the same, and nobody has to agree on it.
         """
         self._read(trials)
-        self._follow(self._chain.longest())
+        self._follow()
         record = self._advance(number, seed, mean)
         drawn = self._stream.draw(number)
-        attribute = Point(drawn.run, drawn.generation, drawn.latent, drawn.unmutated).to_json()
+        attribute = Point(drawn.run, drawn.generation, number, drawn.latent, drawn.unmutated).to_json()
         if record is not None:
             attribute["record"] = record.to_json()
         return Suggestion(self.parameters.suggested(drawn.params), attribute, drawn.run)
@@ -108,39 +111,53 @@ class Fold:
     # What is in the study
 
     def _read(self, trials: Sequence[FrozenTrial]) -> None:
-        for trial in trials:
+        for trial in self._unfinished(trials):
             number = trial.number
-            if number in self._finished:
-                continue
             self._trials[number] = trial
-            if number not in self._points and self.key in trial.system_attrs:
-                self._read_attribute(number, trial.system_attrs[self.key])
+            about = trial.system_attrs.get(self.key)
+            # a trial that was added or tried again may carry what was copied from another
+            if number not in self._points and about is not None and about["slot"] == number:
+                self._points[number] = point_from_json(about)
+                if "record" in about:
+                    self._incomplete[number] = record_from_json(number, about["record"])
             if trial.state.is_finished():
                 self._finished.add(number)
                 self._waiting.add(number)
 
-    def _read_attribute(self, number: int, about: Mapping[str, Any]) -> None:
-        self._points[number] = point_from_json(about)
-        if "record" in about:
-            self._chain.add(record_from_json(number, about["record"]))
+    def _follow(self) -> None:
+        """Go along the longest chain of records, from the last one whose position is known.
 
-    def _follow(self, chain: list[Record]) -> None:
-        """Apply the records that were not applied yet, after the last one whose position is known."""
+        What was read need not be of one moment: a record may be seen before the results that it is about.
+        """
+        complete = [record for record in self._incomplete.values() if self._is_complete(record)]
+        for record in complete:
+            del self._incomplete[record.carrier]
+        self._chain.add(*complete)
         new: list[Record] = []
-        while chain and chain[-1].carrier not in self._positions:
-            new.append(chain.pop())
-        position = self._positions[chain[-1].carrier] if chain else None
+        position = None
+        for record in self._chain.backwards():
+            position = self._positions.get(record.carrier)
+            if position is not None:
+                break
+            new.append(record)
         if position is not self._at:
             self._go_back(position)
         for record in reversed(new):
             self._apply(record)
+
+    def _is_complete(self, record: Record) -> bool:
+        """Whether all results that a record refers to can be seen."""
+        known = self._finished.issuperset(record.took)
+        if record.start is not None:
+            known = known and self._finished.union(record.start.unfinished).issuperset(range(record.start.history))
+        return known
 
     # What is added to it
 
     def _advance(self, number: int, seed: int, mean: list[float] | None) -> Record | None:
         """Close the generation if its results are in; begin a run if it is time to. The record of that, to be kept."""
         if self._at is None:
-            first = Record(number, None, 0, [], Start(0, seed, mean, self._history_but(number)))
+            first = Record(number, None, 0, [], Start(0, seed, mean, *self._history_to_start_from()))
             self._apply(first)
             return first
         results, before = self._results(), self._at.record
@@ -152,7 +169,7 @@ class Fold:
             return record if enough else None
         run, first_start = self._optimizer.run + 1, self._at.start.start
         assert first_start is not None
-        record = record._replace(start=Start(run, first_start.seed, None, None))
+        record = record._replace(start=Start(run, first_start.seed, None, 0, []))
         self._begin(record)
         return record
 
@@ -175,13 +192,11 @@ class Fold:
     def _is_young_stranger(self, number: int) -> bool:
         """Whether a trial of somebody else was created at most a generation ago."""
         assert self._at is not None
-        if self._optimizer.generation > OLDEST_RESULT:
-            return number > self._at.closings[-1 - OLDEST_RESULT].carrier
-        start = self._at.start.start
-        assert start is not None
-        if start.run == 0 and start.unfinished is None:
-            return True
-        return number > self._at.start.carrier or number in (start.unfinished or ())
+        assert self._at.start.start is not None
+        if self._optimizer.generation <= OLDEST_RESULT and self._optimizer.run == 0:
+            start = self._at.start.start
+            return number >= start.history or number in start.unfinished
+        return number > self._at.newest[0 if self._optimizer.generation <= OLDEST_RESULT else -1 - OLDEST_RESULT]
 
     # The state
 
@@ -195,12 +210,21 @@ class Fold:
         assert self._at is not None
         for number in record.took:
             self._stream.take(self._drawn(number), self.outcome(self._trials[number]))
-        closings = (*self._at.closings, record)[-1 - OLDEST_RESULT :]
-        self._keep(Position(record, self._at.start, closings, self._optimizer.snapshot()))
+        newest = max(self._at.newest[-1], record.carrier, *record.took)
+        self._keep(
+            Position(
+                record=record,
+                start=self._at.start,
+                closings=(*self._at.closings, record)[-1 - OLDEST_RESULT :],
+                newest=(*self._at.newest, newest)[-2 - OLDEST_RESULT :],
+                snapshot=self._optimizer.snapshot(),
+            )
+        )
 
     def _begin(self, record: Record) -> None:
         self._set_out(record)
-        self._keep(Position(record, record, (), self._optimizer.snapshot()))
+        newest = record.carrier if self._at is None else max(record.carrier, self._at.newest[-1])
+        self._keep(Position(record, record, (), (newest,), self._optimizer.snapshot()))
 
     def _keep(self, position: Position) -> None:
         self._at = self._positions[position.record.carrier] = position
@@ -228,7 +252,7 @@ class Fold:
             seed=start.seed,
             popsize=ipop_popsize(self._popsize, start.run),
             mean=mean,
-            history=[] if start.unfinished is None else self._history(record.carrier, start.unfinished),
+            history=self._history(start.history, start.unfinished),
             run=start.run,
         )
         self._stream = Stream(self._optimizer)
@@ -270,18 +294,19 @@ class Fold:
             return failure("its value is infinitely good")
         return Outcome(value, tuple(trial.constraints.values()))
 
-    def _history_but(self, number: int) -> list[int] | None:
-        """The numbers before this one that are not finished; None if too few others are to start from."""
-        unfinished = sorted(set(range(number)) - self._finished)
-        enough = len(self._history(number, unfinished)) >= HISTORY_POPULATIONS * self._popsize
-        return unfinished if enough else None
+    def _history_to_start_from(self) -> tuple[int, list[int]]:
+        """The number below which trials are a history, and those that are not finished; 0 if there are too few."""
+        before = max(self._finished, default=-1) + 1
+        unfinished = sorted(set(range(before)) - self._finished)
+        if len(self._history(before, unfinished)) < HISTORY_POPULATIONS * self._popsize:
+            return 0, []
+        return before, unfinished
 
-    def _history(self, carrier: int, unfinished: Sequence[int]) -> list[tuple[Params, Outcome]]:
-        """All trials before `carrier` but the unfinished ones, with what came out."""
+    def _history(self, before: int, unfinished: Sequence[int]) -> list[tuple[Params, Outcome]]:
+        """The results of the trials with a number below `before`, but the unfinished ones."""
         history = []
-        for number in sorted(self._finished.difference(unfinished)):
-            trial = self._trials[number]
-            known = self.parameters.known(trial.params)
-            if number < carrier and known is not None and len(known) == len(self.parameters.distributions):
-                history.append((known, self.outcome(trial)))
+        for number in sorted(set(range(before)).difference(unfinished)):
+            params, outcome = self.parameters.known(self._trials[number].params), self.outcome(self._trials[number])
+            if params is not None and len(params) == len(self.parameters.distributions) and not outcome.failed:
+                history.append((params, outcome))
         return history

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import (
@@ -21,6 +21,9 @@ from mixcma.space import Bool, Float, Int, Params, Space, Value, Variable
 
 Distributions = Mapping[str, BaseDistribution]
 
+# A value of a distribution with a step may be off by this part of a step.
+LARGEST_ROUNDING = 1e-3
+
 
 class Parameters:
     """The parameters of a study that are searched together, in the order of their names.
@@ -34,6 +37,7 @@ class Parameters:
 
     def mean(self, x0: Mapping[str, Any]) -> list[float]:
         """The latent point where a search starts: at the values in `x0`, and in the middle of the other ranges."""
+        check_x0(x0, self.distributions)
         values = {name: _inside(d, x0[name]) for name, d in self.distributions.items() if name in x0}
         mean: list[float] = self.encoding.encode_mean({name: float(value) for name, value in values.items()}).tolist()
         return mean
@@ -58,23 +62,38 @@ class CommonDistributions:
     """The parameters that all completed trials have, with the same distribution."""
 
     def __init__(self) -> None:
-        self._read: set[int] = set()
+        self._unfinished = Unfinished()
         self._common: dict[str, BaseDistribution] | None = None
 
-    @property
-    def unknown(self) -> bool:
-        """Whether no trial was completed yet."""
-        return self._common is None
+    def differ(self, name: str, distribution: BaseDistribution) -> bool:
+        """Whether a completed trial did without this parameter, or had it with another distribution."""
+        return self._common is not None and self._common.get(name) != distribution
 
-    def update(self, trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
-        for trial in trials:
-            if trial.number in self._read or not trial.state.is_finished():
-                continue
-            self._read.add(trial.number)
+    def update(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+        for trial in self._unfinished(trials):
             if trial.state == TrialState.COMPLETE:
                 common = trial.distributions if self._common is None else self._common
                 self._common = {name: d for name, d in common.items() if trial.distributions.get(name) == d}
         return self._common or {}
+
+
+class Unfinished:
+    """The trials of a study that were not finished when they were last looked at."""
+
+    def __init__(self) -> None:
+        self._finished: set[int] = set()
+        self._first = 0  # all trials before this one were finished
+
+    def __call__(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+        first = self._first
+        if first > len(trials) or (first and trials[first - 1].number != first - 1):  # some are not shown
+            first = 0
+        new = [trial for trial in trials[first:] if trial.number not in self._finished]
+        self._finished.update(trial.number for trial in new if trial.state.is_finished())
+        while first < len(trials) and trials[first].number == first and first in self._finished:
+            first += 1
+        self._first = max(self._first, first)
+        return new
 
 
 def searched_together(distributions: Distributions) -> dict[str, BaseDistribution]:
@@ -84,16 +103,36 @@ def searched_together(distributions: Distributions) -> dict[str, BaseDistributio
 
 def unsupported_because(name: str, distribution: BaseDistribution) -> str | None:
     """Why a distribution is no variable of ours; None if it is one."""
+    if isinstance(distribution, CategoricalDistribution):  # its choices may be anything, so it is not remembered
+        return None if len(distribution.choices) == 2 else "choices of three or more have no order to search along"
     return _unsupported_because(name, distribution_to_json(distribution))
 
 
 @functools.lru_cache(maxsize=4096)
 def _unsupported_because(name: str, distribution: str) -> str | None:
+    loaded = json_to_distribution(distribution)
+    if isinstance(loaded, IntDistribution) and max(-loaded.low, loaded.high) > 2**53:
+        return "Optuna keeps numbers as floats, which do not tell integers beyond 2**53 apart"
     try:
-        Encoding(Space({name: variable(json_to_distribution(distribution))}))
-    except ValueError as error:
+        Encoding(Space({name: variable(loaded)}))
+    except (ValueError, OverflowError) as error:
         return str(error)
     return None
+
+
+def check_x0(x0: Mapping[str, Any], distributions: Distributions) -> None:
+    for name, value in x0.items():
+        if name in distributions and not contains(distributions[name], value):
+            raise ValueError(
+                f"x0: expected a value of {distributions[name]} for {name!r}, but got {value!r}; change it"
+            )
+
+
+def description(distribution: BaseDistribution) -> str:
+    """The same for distributions that are searched in the same way."""
+    if isinstance(distribution, CategoricalDistribution):
+        return repr(distribution)
+    return distribution_to_json(distribution)
 
 
 def variable(distribution: BaseDistribution) -> Variable:
@@ -103,16 +142,24 @@ def variable(distribution: BaseDistribution) -> Variable:
         return Float(distribution.low, distribution.high, log=distribution.log)
     if isinstance(distribution, IntDistribution):
         return Int(distribution.low, distribution.high, step=distribution.step, log=distribution.log)
-    if isinstance(distribution, CategoricalDistribution) and len(distribution.choices) == 2:
-        return Bool()
-    raise ValueError("choices of three or more have no order to search along")
+    return Bool()  # of two choices
 
 
 def contains(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether a value is one of a distribution, but for rounding: Optuna keeps numbers as floats."""
     try:
-        return distribution._contains(distribution.to_internal_repr(value))
-    except ValueError:  # NaN, or none of the choices
+        number = distribution.to_internal_repr(value)
+    except (ValueError, TypeError, OverflowError):  # NaN, no number, none of the choices
         return False
+    if isinstance(distribution, CategoricalDistribution):
+        return True
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if not distribution.low <= number <= distribution.high:
+        return False
+    if distribution.step is None or distribution.log:
+        return True
+    steps = (number - distribution.low) / distribution.step
+    return abs(steps - round(steps)) <= LARGEST_ROUNDING
 
 
 def _outside(distribution: BaseDistribution, value: Value) -> Any:

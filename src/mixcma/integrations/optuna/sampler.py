@@ -7,10 +7,11 @@ import hashlib
 import json
 import logging
 import threading
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optuna.distributions import BaseDistribution, distribution_to_json
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -20,7 +21,8 @@ from mixcma.integrations.optuna.fold import Fold
 from mixcma.integrations.optuna.parameters import (
     CommonDistributions,
     Parameters,
-    contains,
+    check_x0,
+    description,
     searched_together,
     unsupported_because,
 )
@@ -30,6 +32,9 @@ from mixcma.restarts import allowed_restarts
 
 logger = logging.getLogger("mixcma")
 Distributions = dict[str, BaseDistribution]
+
+# To be raised when trials of an earlier version would be understood differently: they are history then.
+FORMAT = 1
 
 
 class MixCmaSampler(BaseSampler):
@@ -92,7 +97,7 @@ class MixCmaSampler(BaseSampler):
         self._seed = fresh_seed() if seed is None else checked_seed(seed)
         self._x0 = _checked_x0(x0, self._given_space)
         self._restarts = allowed_restarts(restarts)
-        self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
+        self._independent_sampler = _checked_sampler(independent_sampler) or NumberedRandomSampler(self._seed)
         self._warn = warn_independent_sampling
         self._warned: set[str] = set()
         self._memory: Memory | None = None
@@ -124,9 +129,7 @@ class MixCmaSampler(BaseSampler):
         _check_one_objective(study)
         mine = searched_together(search_space)
         params = {
-            name: self._independent_sampler.sample_independent(study, trial, name, d)
-            for name, d in search_space.items()
-            if name not in mine
+            name: self.sample_independent(study, trial, name, d) for name, d in search_space.items() if name not in mine
         }
         return {**params, **self._suggested(study, trial, mine)} if mine else params
 
@@ -143,8 +146,9 @@ class MixCmaSampler(BaseSampler):
             return
         reason = unsupported_because(name, distribution)
         if reason is None:
-            if self._given_space is None and self._memory_of(study).common.unknown:
-                return  # the first trials are there to find out about the parameters
+            with self._lock:
+                if distribution.single() or not self._memory_of(study).common.differ(name, distribution):
+                    return  # the first trials are there to find out about the parameters
             reason = "not every trial has it with this range"
         self._warned.add(name)
         logger.warning(
@@ -196,12 +200,26 @@ class Memory:
 
     def fold(self, distributions: Distributions) -> Fold:
         """The search over these parameters. Workers with the same settings have the same, under the same key."""
-        described = json.dumps([[name, distribution_to_json(distributions[name])] for name in sorted(distributions)])
+        described = json.dumps([[name, description(distributions[name])] for name in sorted(distributions)])
         if described not in self._folds:
-            settings = f"{described} {self._method} {self._popsize}"
+            settings = f"{FORMAT} {described} {self._method} {self._popsize}"
             key = "mixcma:" + hashlib.sha256(settings.encode()).hexdigest()[:8]
             self._folds[described] = Fold(Parameters(distributions), self._method, self._popsize, key, self._maximize)
         return self._folds[described]
+
+
+class NumberedRandomSampler(RandomSampler):
+    """Random values that are those of the seed, the trial and the parameter, whichever worker draws them."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._numbered_seed = seed
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        seed = zlib.crc32(f"{self._numbered_seed} {trial.number} {param_name}".encode(errors="surrogatepass"))
+        return RandomSampler(seed).sample_independent(study, trial, param_name, param_distribution)
 
 
 def _check_one_objective(study: Study) -> None:
@@ -213,7 +231,9 @@ def _check_one_objective(study: Study) -> None:
 
 
 def _checked_space(space: object) -> Distributions:
-    if not isinstance(space, Mapping) or not all(isinstance(d, BaseDistribution) for d in space.values()):
+    if not isinstance(space, Mapping) or not all(
+        isinstance(name, str) and isinstance(d, BaseDistribution) for name, d in space.items()
+    ):
         raise ValueError(
             f"search_space: expected distributions by name, but got {space!r:.80}; "
             'write {"x": FloatDistribution(0, 1)}, or leave it out'
@@ -227,7 +247,15 @@ def _checked_x0(x0: object, space: Distributions | None) -> dict[str, Any] | Non
         return None
     if not isinstance(x0, Mapping):
         raise ValueError(f"x0: expected values by name, but got {x0!r:.80}; write {{'x': 0.5}}")
-    for name, value in x0.items():
-        if space is not None and not (name in space and contains(space[name], value)):
-            raise ValueError(f"x0: expected values within the search space, but got {value!r} for {name!r}; correct it")
+    if space is not None:
+        for name in x0:
+            if name not in space:
+                raise ValueError(f"x0: expected names of {sorted(space)}, but got {name!r}; remove it")
+        check_x0(x0, space)
     return dict(x0)
+
+
+def _checked_sampler(sampler: object) -> BaseSampler | None:
+    if sampler is not None and not isinstance(sampler, BaseSampler):
+        raise ValueError(f"independent_sampler: expected a sampler of Optuna, but got {sampler!r:.80}; leave it out")
+    return sampler
