@@ -583,7 +583,7 @@ def searches(draw):
         st.just(Discrete([0.1, 2, 30])),
     )
     space = Space({f"v{i}": v for i, v in enumerate(draw(st.lists(variables, min_size=1, max_size=4)))})
-    method = draw(st.sampled_from(["margin", "cma", "im", "im-box", Margin(alpha=0.05)]))
+    method = draw(st.sampled_from(["margin", "cma", "im", "im-box", "mix", Margin(alpha=0.05)]))
     kind = draw(st.sampled_from(["values", "plateaus", "failures", "constraints", "infinities"]))
     number = draw(st.integers(0, 10**6))
 
@@ -701,7 +701,7 @@ def test_asynchronously_nothing_is_lost_or_repeated(how, given, path):
     assert counted == list(range(1, len(counted) + 1))
 
 
-@pytest.mark.parametrize("method", ["cma", "im", "im-box", "margin"])
+@pytest.mark.parametrize("method", ["cma", "im", "im-box", "margin", "mix"])
 def test_asynchronously_with_one_worker_it_goes_on_as_if_nothing_had_been(method, path, whole_path):
     """One worker evaluates in order, so the course does not depend on time."""
     case = Case(options={"asynchronous": True, "method": method})

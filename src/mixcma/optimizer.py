@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
 from mixcma.core.sampling import Sample
-from mixcma.core.state import SMALLEST_EIGENVALUE, State, decompose
+from mixcma.core.state import SMALLEST_EIGENVALUE, State, decompose, initial_state
 from mixcma.core.stopping import (
     CONDITION,
     FAILING,
@@ -248,7 +248,7 @@ class Optimizer:
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot of a run with the same settings, as if nothing had been in between."""
         numbers, best = snapshot.numbers, snapshot.numbers["best"]
-        self.state = State(**snapshot.arrays, generation=numbers["generation"])
+        self.state = initial_state(snapshot.arrays["m"])._replace(**snapshot.arrays, generation=numbers["generation"])
         self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
         self._failed_generations = numbers["failed_generations"]
@@ -300,8 +300,12 @@ class Optimizer:
         self.evaluations += len(asked)
 
     def _update(self, sample: Sample, told: Told) -> None:
-        self._values.add(told.best_value)
-        self._violations.add(told.best_violation)
+        if self.method.all_frozen(self.state):  # no candidate is the mean: what counts is whether one is better
+            self._violations.add(min(told.best_violation, self.state.best[0]))
+            self._values.add(min(told.best_value, self.state.best[1]))
+        else:
+            self._values.add(told.best_value)
+            self._violations.add(told.best_violation)
         self.state = tell(self.method, self.setting, self.state, sample, told.values, told.violations)
         if self.state.generation % self.setting.strategy.eigen_interval == 0:
             self._decompose()

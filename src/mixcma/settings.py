@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixcma.core.methods import METHODS, Cma, IntegerMutation, Margin
+from mixcma.core.methods import METHODS, Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping
 from mixcma.encoding import Encoding
 from mixcma.optimizer import Optimizer
@@ -18,7 +18,7 @@ from mixcma.space import Space
 from mixcma.version import __version__
 from mixcma.warm_start import History
 
-KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation)}
+KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation, Mix)}
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Stream:
         self._drawn = number + 1
         optimizer, state = self.optimizer, self.optimizer.state
         sample = self._sample(number)
-        unmutated = state.m + state.sigma * sample.y if optimizer.method.needs_uniforms else sample.v
+        unmutated = state.m + state.sigma * sample.y if optimizer.method.mutates else sample.v
         params = optimizer.encoding.decode(sample.v[None])[0]
         return Drawn(params, sample.v, unmutated, optimizer.run, optimizer.generation, number)
 

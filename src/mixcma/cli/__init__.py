@@ -7,6 +7,7 @@ import click
 from mixcma.cli.check import check
 from mixcma.cli.export import export
 from mixcma.cli.init import init
+from mixcma.cli.race import race
 from mixcma.cli.report import report
 from mixcma.cli.reproduce import reproduce
 from mixcma.cli.run import resume, run
@@ -19,5 +20,5 @@ def main() -> None:
     """Minimise a black box over floats, integers, booleans and number sets, all at once."""
 
 
-for command in (init, check, run, resume, show, report, export, reproduce):
+for command in (init, check, run, resume, show, report, export, reproduce, race):
     main.add_command(command)

@@ -98,6 +98,21 @@ def threshold_above(coordinates: Coordinates, k: Array) -> Array:
     return threshold
 
 
+def cell_centre(coordinates: Coordinates, k: Array) -> Array:
+    """The latent point of the value of cell k; meaningless for floats."""
+    xp = namespace(k)
+    centre = k * coordinates.width
+    grid, tables = coordinates.log_grid, coordinates.tables
+    if grid is not None:
+        value = grid.first + grid.spacing * xp.maximum(k, 0.0)
+        on_grid = (xp.log(value) - grid.origin) / xp.where(grid.member, grid.scale, 1.0)
+        centre = xp.where(grid.member, on_grid, centre)
+    if tables is not None:
+        listed = (_lookup(tables.values, tables, k) - coordinates.origin) / coordinates.scale
+        centre = xp.where(tables.member, listed, centre)
+    return centre
+
+
 def float_values(coordinates: Coordinates, u: Array) -> Array:
     """The floats that latent points stand for, clipped to their bounds; meaningless for discrete ones."""
     xp = namespace(u)

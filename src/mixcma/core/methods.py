@@ -1,4 +1,4 @@
-"""The four methods of the paper, each a composition of the steps beside this file.
+"""The four methods of the paper and mixcma's own, each a composition of the steps beside this file.
 
 A method is a frozen value: its parameters are the method's open choices. It draws a generation's
 candidates (`sample`) and turns their weights into the next state (`update`), both pure.
@@ -11,7 +11,8 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 
 from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside
-from mixcma.core.coordinates import Coordinates
+from mixcma.core.coordinates import Coordinates, cell_centre, cell_index
+from mixcma.core.freezing import centred, frozen_deviation, held, identity_outside, leaving, mutated, transformed
 from mixcma.core.integer_mutation import (
     Recall,
     RecallOn,
@@ -21,10 +22,10 @@ from mixcma.core.integer_mutation import (
 )
 from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, namespace, squared_norm
-from mixcma.core.ranking import penalised_ranks, weights_by_rank
+from mixcma.core.ranking import lead, penalised_ranks, weights_by_rank
 from mixcma.core.sampling import Noise, Sample, expressed, gaussian
 from mixcma.core.state import State, deviations
-from mixcma.core.strategy import Strategy
+from mixcma.core.strategy import Paces, Strategy, paces
 
 
 class Setting(NamedTuple):
@@ -46,6 +47,9 @@ class Cma:
     """
 
     needs_uniforms: ClassVar[bool] = False
+    mutates: ClassVar[bool] = False  # learns from two points: before and after integers were mutated
+    follows_the_leader: ClassVar[bool] = False
+    weighs: ClassVar[Literal["all", "better half"]] = "all"
     keep_inside: bool = field(default=True, kw_only=True)
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
@@ -59,6 +63,10 @@ class Cma:
         `unmutated` are the same points before integers were mutated, where a method does that.
         """
         return expressed(setting.strategy, state, v, v - state.m[..., None, :])
+
+    def all_frozen(self, state: State) -> bool:
+        """Whether nothing of a single run varies but by mutation."""
+        return False
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """The mean, the paths, the covariance and the step size of the next generation."""
@@ -80,6 +88,10 @@ class Cma:
             inverse_root=state.inverse_root,
             eigenvalues=state.eigenvalues,
             recalled=state.recalled,
+            live=state.live,
+            long=state.long,
+            idle=state.idle,
+            best=state.best,
             generation=state.generation + 1,
         )
 
@@ -144,6 +156,7 @@ class IntegerMutation(Cma):
     """
 
     needs_uniforms: ClassVar[bool] = True
+    mutates: ClassVar[bool] = True
     box: bool = False
     recall: Recall = "auto"
     recall_on: RecallOn = "stuck"
@@ -210,6 +223,160 @@ class IntegerMutation(Cma):
         )
 
 
+# mix: the search moves when its path has been long for so many generations.
+LONG_ENOUGH = 5
+# mix: a group of fewer live coordinates has its own step size only in part.
+WHOLE_GROUP = 10
+# mix: integers freeze at this many times the margin.
+FREEZES_AT = 2.0
+
+
+@dataclass(frozen=True)
+class Mix(Cma):
+    """mixcma's own method, docs/mix.md: integers that have settled leave the Gaussian and are mutated instead."""
+
+    needs_uniforms: ClassVar[bool] = True
+    follows_the_leader: ClassVar[bool] = True
+    weighs: ClassVar[Literal["all", "better half"]] = "better half"
+
+    def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
+        live, sigma = state.live[..., None, :], state.sigma[..., None]
+        y = ((live * noise.normal) @ state.root) * live
+        step = sigma * y
+        v = state.m[..., None, :] + state.A[..., None, :] * step
+        v = mutated(
+            setting.coordinates, self._alpha(setting), state.m, state.live, state.idle, v,
+            noise.normal, noise.sign, noise.geometric,
+        )  # fmt: skip
+        return Sample(y, step, v, squared_norm(noise.normal)[..., 0])
+
+    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+        """v = m + sigma A y; frozen coordinates are no part of y."""
+        step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
+        return expressed(setting.strategy, state, v, step)
+
+    def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
+        xp, coordinates, alpha, leader = namespace(state.m), setting.coordinates, self._alpha(setting), sample.leader
+        assert leader is not None
+        live, frozen = state.live > 0.0, state.live == 0.0
+        cells, cell = cell_index(coordinates, sample.v), cell_index(coordinates, state.m)[..., None, :]
+        left = coordinates.margin & (cells != cell)  # (..., L, N)
+        # 1. adoption, 2. success
+        adopted = xp.any(left & frozen[..., None, :] & leader[..., None], axis=-2)
+        something_lives = xp.any(live, axis=-1, keepdims=True)  # else all are mutated, and nothing is there to beat
+        counting = left & (w_plus > 0.0)[..., None] & (~adopted & something_lives)[..., None, :]
+        succeeded = xp.any(counting, axis=-2)
+        idle = xp.where(xp.any(succeeded | adopted, axis=-1, keepdims=True), 0.0, state.idle + 1.0)
+        m = self._frozen_mean(setting, state, sample.v, w_plus, leader, adopted, succeeded & frozen)
+        # 3. centring
+        taking_part = (coordinates.margin & live)[..., None, :] & (w_plus > 0.0)[..., None]
+        moved = centred(sample.v, cell_centre(coordinates, cells), counting & taking_part, taking_part)
+        y = sample.y + moved / (state.sigma * state.A)[..., None, :]
+        state = self._gaussian_update(setting, state, y, w_plus)._replace(idle=idle)
+        # 9. margin, 10. freezing
+        m = xp.where(live, state.m, m)
+        return self._freeze(coordinates, alpha, state, m, live, succeeded & frozen)
+
+    def all_frozen(self, state: State) -> bool:
+        return not state.live.any()
+
+    def _frozen_mean(
+        self, setting: Setting, state: State, v: Array, w_plus: Array, leader: Array, adopted: Array, succeeded: Array
+    ) -> Array:
+        """The mean, with the frozen coordinates where the leader or the successful mutations take them."""
+        xp, reach = namespace(v), setting.coordinates.granularity
+        away = v - state.m[..., None, :]
+        pulled = update.combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
+        led = update.combine(leader * 1.0, away)
+        return state.m + xp.where(adopted, led, xp.where(succeeded, pulled, 0.0))
+
+    def _gaussian_update(self, setting: Setting, state: State, y: Array, w_plus: Array) -> State:
+        """Steps 4 to 8: the live coordinates."""
+        s, xp, live = setting.strategy, namespace(y), state.live
+        n = xp.sum(live, axis=-1, keepdims=True)
+        pace = self._pace(setting, n)
+        z = (y @ state.inverse_root) * live[..., None, :]
+        lengths = xp.sqrt(squared_norm(z))[..., 0]  # (..., L)
+        r = w_plus - 1.0 / s.popsize
+        c = pace.c_sigma
+        p_sigma = live * ((1 - c) * state.p_sigma + xp.sqrt(c * (2 - c) * s.mu_w) * update.combine(r, z))
+        path = xp.sqrt(squared_norm(p_sigma))
+        long = xp.where(path >= pace.chi, state.long + 1.0, 0.0)
+        moves = long >= LONG_ENOUGH
+        far = w_plus * xp.exp(pace.distance * xp.minimum(lengths, 2 * pace.chi))
+        far = far / xp.sum(far, axis=-1, keepdims=True) - 1.0 / s.popsize
+        w = xp.where(moves, far, r)
+        eta = xp.where(moves, 1.0, pace.eta_sigma)
+        d = update.combine(w, z * z)
+        mean_d = xp.sum(d, axis=-1, keepdims=True) / xp.maximum(n, 1.0)
+        mean_y = update.combine(w, y)
+        growth, relative = self._step_sizes(setting.coordinates, live, d, mean_d, eta)
+        c = pace.c_c
+        p_c = live * ((1 - c) * state.p_c + (path < 2 * pace.chi) * xp.sqrt(c * (2 - c) * s.mu_w) * mean_y)
+        x = (z @ state.inverse_root) * live[..., None, :]
+        C = (1 - pace.c_1)[..., None] * transformed(state.C, pace.eta_C, w, y, x, mean_d)
+        C = C + (pace.c_1 * p_c)[..., :, None] * p_c[..., None, :]
+        return state._replace(
+            m=state.m + live * state.sigma * state.A * mean_y,
+            sigma=state.sigma * xp.exp(growth),
+            C=identity_outside(live, C),
+            A=state.A * xp.exp(relative),
+            p_sigma=p_sigma,
+            p_c=p_c,
+            long=long,
+            generation=state.generation + 1,
+        )
+
+    def _step_sizes(
+        self, coordinates: Coordinates, live: Array, d: Array, mean_d: Array, eta: Array
+    ) -> tuple[Array, Array]:
+        """The change of log sigma (..., 1), and of log A (..., N): the integers have a step size of their own."""
+        xp = namespace(d)
+        integers, floats = live * coordinates.margin, live * ~coordinates.margin
+        n_z, n_x = xp.sum(integers, axis=-1, keepdims=True), xp.sum(floats, axis=-1, keepdims=True)
+        d_z = xp.sum(integers * d, axis=-1, keepdims=True) / xp.maximum(n_z, 1.0)
+        d_x = xp.sum(floats * d, axis=-1, keepdims=True) / xp.maximum(n_x, 1.0)
+        rate = eta / 2 * xp.minimum(1.0, xp.minimum(n_x, n_z) / WHOLE_GROUP)
+        growth = eta / 2 * mean_d + rate * (d_x - mean_d)
+        relative = rate * (d_z - d_x)
+        return held(growth), integers * held(relative)
+
+    def _freeze(
+        self, coordinates: Coordinates, alpha: float, state: State, m: Array, live: Array, succeeded: Array
+    ) -> State:
+        """The margin, and who freezes or lives again."""
+        xp = namespace(m)
+        sd = xp.where(live, deviations(state) * state.A, frozen_deviation(coordinates, alpha))
+        sd = xp.where(coordinates.margin, sd, 1.0)
+        concerned = coordinates.margin & (live | succeeded)
+        m_new, A_new = corrected(coordinates, alpha, m, sd, state.A)
+        sd = sd * (A_new / state.A)
+        m = xp.where(concerned, m_new, m)
+        settled = leaving(coordinates, m, sd) <= FREEZES_AT * alpha * (1 + 1e-9)  # from a centre it is 2 alpha, rounded
+        freezes, revives = coordinates.margin & live & settled, succeeded & ~settled
+        changed = freezes | revives
+        kept = xp.where(changed, 0.0, 1.0)
+        return state._replace(
+            m=m,
+            A=xp.where(revives, sd / state.sigma, xp.where(coordinates.margin & live, A_new, state.A)),
+            C=identity_outside(kept, state.C),
+            p_sigma=kept * state.p_sigma,
+            p_c=kept * state.p_c,
+            live=xp.where(changed, revives * 1.0, state.live),
+        )
+
+    def _alpha(self, setting: Setting) -> float:
+        """1 - 0.73^(1 / D)."""
+        return float(1 - 0.73 ** (1 / max(1, int(setting.coordinates.margin.sum()))))
+
+    def _pace(self, setting: Setting, n: Array) -> Paces:
+        """The constants of the number of live coordinates: (..., 1) each."""
+        xp, s = namespace(n), setting.strategy
+        index = xp.astype(n, xp.int64)
+        table = paces(s.dimension, s.popsize, s.mu_w)
+        return Paces(*(xp.asarray(values)[index] for values in vars(table).values()))
+
+
 _CHOICES: dict[str, tuple[object, ...]] = {
     "recall": get_args(Recall),
     "recall_on": get_args(RecallOn),
@@ -230,11 +397,14 @@ def tell(
     """One generation: rank the candidates, update the state. `values`, `violations`: (..., L)."""
     if sample.penalty is not None:
         values = values + sample.penalty
+    if method.follows_the_leader:
+        leader, best = lead(values, violations, state.best)
+        sample, state = sample._replace(leader=leader), state._replace(best=best)
     coordinates = setting.coordinates
     if method.keep_inside and coordinates.latent_low is not None:
         outside = distance_outside(coordinates, sample.v, deviations(state) * state.A)
         values, violations = penalised_ranks(values, violations, outside), None
-    w = weights_by_rank(setting.strategy, values, violations)
+    w = weights_by_rank(setting.strategy.cumulative[method.weighs], values, violations)
     return method.update(setting, state, sample, w)
 
 
@@ -243,4 +413,5 @@ METHODS: dict[str, Cma] = {
     "im": IntegerMutation(),
     "im-box": IntegerMutation(box=True),
     "margin": Margin(),
+    "mix": Mix(),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mixcma.core.namespace import Array, namespace
-from mixcma.core.strategy import Strategy
 
 
 def _comparison(values: Array, violations: Array | None) -> tuple[Array, Array]:
@@ -20,13 +19,28 @@ def _comparison(values: Array, violations: Array | None) -> tuple[Array, Array]:
     return better, no_worse
 
 
-def weights_by_rank(strategy: Strategy, values: Array, violations: Array | None = None) -> Array:
-    """The weight of each candidate; equal ones get the mean of the weights of the ranks they share."""
+def weights_by_rank(cumulative: Array, values: Array, violations: Array | None = None) -> Array:
+    """The weight of each candidate; equal ones get the mean of the weights of the ranks they share.
+
+    `cumulative` (L + 1,) are the sums of the weights: 0, w_1, w_1 + w_2, ...
+    """
     xp = namespace(values)
     better, no_worse = _comparison(values, violations)
     first, last = better.sum(axis=-1), no_worse.sum(axis=-1)  # the ranks it shares: first + 1, ..., last
-    cumulative = xp.asarray(strategy.cumulative_weights)
+    cumulative = xp.asarray(cumulative)
     return (cumulative[last] - cumulative[first]) / (last - first)
+
+
+def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array, Array]:
+    """Whether each candidate is the first best of them and better than `best`, (..., L); and the new best, (..., 2)."""
+    xp = namespace(values)
+    if violations is None:
+        violations = xp.zeros_like(values)
+    least = violations == xp.min(violations, axis=-1, keepdims=True)
+    index = xp.argmin(xp.where(least, values, xp.inf), axis=-1)[..., None]
+    own = xp.concat([xp.take_along_axis(each, index, axis=-1) for each in (violations, values)], axis=-1)
+    better = (own[..., :1] < best[..., :1]) | ((own[..., :1] == best[..., :1]) & (own[..., 1:] < best[..., 1:]))
+    return better & (xp.arange(values.shape[-1]) == index), xp.where(better, own, best)
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

@@ -29,6 +29,7 @@ class Sample(NamedTuple):
     v: Array  # (..., L, N) the latent points that are decoded and evaluated
     norm_sq: Array  # (..., L) ||C^(-1/2) y||^2, which scales the negative weights
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
+    leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
 
 
 def gaussian(state: State, normal: Array) -> tuple[Array, Array, Array]:

@@ -25,6 +25,10 @@ class State(NamedTuple):
     inverse_root: Array
     eigenvalues: Array  # (..., N) ascending, of C at the last decomposition
     recalled: Array  # (..., N) the latent point of the last generation's best; used by CMA-ES-IM
+    live: Array  # (..., N) 1 or, for an integer that mix has frozen, 0
+    long: Array  # (..., 1) mix: generations since p_sigma became long
+    idle: Array  # (..., 1) mix: generations since an integer last changed for the better
+    best: Array  # (..., 2) mix: violation and value of the best candidate so far
     generation: Array | int  # t, the same for all runs of a batch
 
 
@@ -44,6 +48,10 @@ def initial_state(m: Array) -> State:
         inverse_root=identity,
         eigenvalues=ones,
         recalled=m,
+        live=ones,
+        long=zeros[..., :1],
+        idle=zeros[..., :1],
+        best=xp.full((*m.shape[:-1], 2), xp.inf) + 0.0 * m[..., :1],
         generation=0,
     )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import lambertw
 
 # C is decomposed anew when the updates since the last time have replaced this part of it: at N = 20, 40 and
 # 60 every 6, 18 and 37 generations. Against every generation that costs one or two percent more evaluations.
@@ -20,7 +23,9 @@ class Strategy:
     dimension: int  # N
     popsize: int  # lambda
     weights: NDArray[np.float64]  # (lambda,)
-    cumulative_weights: NDArray[np.float64]  # (lambda + 1,) 0, w_1, w_1 + w_2, ...
+    cumulative: Mapping[
+        str, NDArray[np.float64]
+    ]  # (lambda + 1,) 0, w_1, w_1 + w_2, ... of all, and of the positive ones
     weight_sum: float
     mu_w: float
     c_m: float
@@ -65,7 +70,10 @@ def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | N
         dimension=n,
         popsize=lam,
         weights=weights,
-        cumulative_weights=np.concatenate([[0.0], np.cumsum(weights)]),
+        cumulative={
+            "all": np.concatenate([[0.0], np.cumsum(weights)]),
+            "better half": np.concatenate([[0.0], np.cumsum(np.maximum(weights, 0.0))]),
+        },
         weight_sum=float(weights.sum()),
         mu_w=mu_w,
         c_m=1.0,
@@ -76,4 +84,36 @@ def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | N
         d_sigma=1 + c_sigma + 2 * max(0.0, math.sqrt((mu_w - 1) / (n + 1)) - 1),
         chi_n=expected_norm(n),
         eigen_interval=eigen_interval or max(1, int(LARGEST_CHANGE / (c_1 + c_mu))),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Paces:
+    """The constants of mix for each number n of live coordinates, arrays of N + 1: docs/mix.md."""
+
+    c_sigma: NDArray[np.float64]
+    chi: NDArray[np.float64]
+    c_1: NDArray[np.float64]
+    c_c: NDArray[np.float64]
+    eta_C: NDArray[np.float64]
+    eta_sigma: NDArray[np.float64]
+    distance: NDArray[np.float64]  # a: how much more the far candidates count while the search moves
+
+
+@lru_cache(maxsize=64)
+def paces(dimension: int, popsize: int, mu_w: float) -> Paces:
+    n, lam = np.maximum(np.arange(dimension + 1.0), 1.0), popsize
+    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
+    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
+    natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
+    # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + n), solved for h by Lambert's W
+    lambert = lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real
+    return Paces(
+        c_sigma=np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1))),
+        chi=np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2)),
+        c_1=c_1,
+        c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
+        eta_C=np.minimum(1.0, 1.5 * np.maximum(natural, c_1 + c_mu)),
+        eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
+        distance=np.minimum(1.0, np.sqrt(lam / n)) * np.sqrt(2 * lambert - 1),
     )

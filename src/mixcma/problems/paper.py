@@ -3,12 +3,13 @@
 A function takes decoded values ``x`` of shape ``(..., N)``, bits as 0. and 1., and returns values
 of shape ``(...)``. The first ``N // 2`` coordinates are continuous, the others binary or integer.
 Its namespace is that of ``x``, so the same text runs on NumPy and on JAX. All minima are 0.
+`rotated` and `coupled` make harder problems of the same kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral
 from typing import Any
@@ -21,6 +22,7 @@ Array = Any  # of NumPy, of JAX, or of any other namespace of the array API
 
 SUCCESS = 1e-10  # Section 5.2: a run has succeeded once its best value is below
 _STARTS = 2205_13482  # sets the stream of the initial means apart from other uses of a seed
+_ROTATIONS = 2205_13483  # and that of the rotations
 
 
 def sphere_one_max(x: Array) -> Array:
@@ -73,6 +75,41 @@ def tablet(x: Array) -> Array:
     """
     continuous, integers = _halves(x)
     return _sphere(100.0 * continuous) + _sphere(integers)
+
+
+def coupled_int(x: Array) -> Array:
+    """10^4 times the sum of (x_j - 0.1 (z_j - 2))^2, plus the sum of (z_k - 2)^2 over the integers.
+
+    Not in the paper: each float follows its integer, so that one cannot move without the other.
+    The minimum is at x = 0, z = 2.
+    """
+    continuous, integers = _halves(x)
+    away = integers - 2.0
+    return 1e4 * _sphere(continuous - 0.1 * away[..., : continuous.shape[-1]]) + _sphere(away)
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """`function` of the point whose continuous half was turned by a random orthogonal matrix of `seed`."""
+
+    function: Callable[[Array], Array]
+    seed: int
+
+    def __call__(self, x: Array) -> Array:
+        xp = x.__array_namespace__()
+        continuous, discrete = _halves(x)
+        turned = continuous @ xp.asarray(_rotation(continuous.shape[-1], self.seed))
+        return self.function(xp.concat([turned, discrete], axis=-1))
+
+
+@cache
+def _rotation(n: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Uniformly distributed: Q of the QR decomposition of Gaussian numbers, with the signs of R's diagonal."""
+    gaussian = np.random.default_rng((_ROTATIONS, seed)).standard_normal((n, n))
+    q, r = np.linalg.qr(gaussian)
+    rotation: np.ndarray[tuple[int, int], np.dtype[np.float64]] = q * np.sign(np.diagonal(r))
+    rotation.setflags(write=False)
+    return rotation
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
@@ -201,8 +238,42 @@ def problem(name: str, dimension: int) -> Problem:
             f"discrete variable), but got {dimension!r}; the paper takes 20, 40 and 60 "
             f"(known problems: {known})"
         )
-    function, (letter, discrete) = _FUNCTIONS[name]
-    n_continuous = dimension // 2
+    function, discrete = _FUNCTIONS[name]
+    return Problem(name, int(dimension), function, _space(int(dimension), discrete))
+
+
+def rotated(straight: Problem, seed: int) -> Problem:
+    """The same problem with its continuous half rotated: nothing is gained by treating those variables one by one.
+
+    Parameters
+    ----------
+    straight
+        A problem whose optimum has all continuous variables at 0, where it stays.
+    seed
+        The same seed gives the same rotation.
+
+    Examples
+    --------
+    >>> rotated(problem("EllipsoidInt", 4), seed=1).name
+    'RotatedEllipsoidInt'
+    """
+    return replace(straight, name=f"Rotated{straight.name}", function=Rotated(straight.function, seed))
+
+
+def coupled(dimension: int) -> Problem:
+    """The problem of `coupled_int`: as many floats as integers, each of which follows one of them.
+
+    Examples
+    --------
+    >>> coupled(2)({"x1": 0.0, "z1": 2}), coupled(2)({"x1": 0.1, "z1": 3})
+    (0.0, 1.0)
+    """
+    return Problem("Coupled", dimension, coupled_int, _space(dimension, _INTEGER))
+
+
+def _space(dimension: int, discrete: tuple[str, Variable]) -> Space:
+    """x1, x2, ... continuous, and a letter with numbers for the others."""
+    n_continuous, (letter, variable) = dimension // 2, discrete
     variables: dict[str, Variable] = {f"x{j}": Float(mean=2.0, std=1.0) for j in range(1, n_continuous + 1)}
-    variables |= {f"{letter}{k}": discrete for k in range(1, dimension - n_continuous + 1)}
-    return Problem(name, int(dimension), function, Space(variables))
+    variables |= {f"{letter}{k}": variable for k in range(1, dimension - n_continuous + 1)}
+    return Space(variables)

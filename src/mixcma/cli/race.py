@@ -1,0 +1,214 @@
+"""``mixcma race``: mixcma and its peers from the same starts, with the same budgets and targets."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import rich.progress as bars
+from rich.console import Console
+from rich.table import Table
+
+from mixcma.experiments.race.beds import BEDS, Choice
+from mixcma.experiments.race.racers import RACERS
+from mixcma.experiments.race.runner import Result, cells_of, run_bed
+from mixcma.experiments.race.tables import ROWS, Row, headers, shown, write_results
+
+INSTALL = 'install it with: pip install "mixcma[bench]"'
+PROBLEMS = tuple(dict.fromkeys(name for bed in BEDS.values() for name in bed.problems))
+
+
+def _words(known: Sequence[str]) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]:
+    """Reads a comma-separated list, each word one of those known."""
+
+    def parse(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+        if text is None:
+            return None
+        words = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+        for word in words:
+            if word not in known:
+                raise click.BadParameter(f"{word!r} is not one of {', '.join(known)}")
+        return words
+
+    return parse
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """Reads whole numbers and ranges of them: 1-3,7."""
+    if text is None:
+        return None
+    numbers: list[int] = []
+    try:
+        for word in text.split(","):
+            first, _, last = word.partition("-")
+            numbers += range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a list of whole numbers and ranges, like 1-3,7") from None
+    if not numbers or min(numbers) < 1:
+        raise click.BadParameter(f"{text!r}: expected whole numbers of at least 1, ranges in ascending order")
+    return tuple(dict.fromkeys(numbers))
+
+
+@click.command()
+@click.option("--beds", default=",".join(BEDS), show_default=True, callback=_words(tuple(BEDS)))
+@click.option(
+    "--methods",
+    default=",".join(RACERS),
+    callback=_words(tuple(RACERS)),
+    help=f"The racers. Default: all, {', '.join(RACERS)}.",
+)
+@click.option("--problems", callback=_words(PROBLEMS), help="Default: all of the beds.")
+@click.option("--dimensions", callback=_numbers, help="Of paper and bbob-mixint. Default: 20,40 and 5,10,20,40.")
+@click.option("--instances", default="1-3", show_default=True, callback=_numbers, help="Of bbob-mixint.")
+@click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Runs a problem, other beds.")
+@click.option(
+    "--budget",
+    type=click.IntRange(2),
+    help="Evaluations a variable. Default: 10000, bbob-mixint 1000, designs and discrete 20000 in all.",
+)
+@click.option(
+    "--spread",
+    default=1 / 6,
+    show_default="1/6",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Initial standard deviation as a part of the range, on bbob-mixint and designs.",
+)
+@click.option("--against", help="The racer that ratios of areas are taken to. Default: the first.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
+@click.option("--out", default="race", show_default=True, type=click.Path(path_type=Path, file_okay=False))
+def race(
+    beds: Sequence[str],
+    methods: Sequence[str],
+    problems: tuple[str, ...] | None,
+    dimensions: tuple[int, ...] | None,
+    instances: tuple[int, ...],
+    seeds: int,
+    budget: int | None,
+    spread: float,
+    against: str | None,
+    jobs: int,
+    out: Path,
+) -> None:
+    """Race mixcma against its peers: every optimiser through its own package, from the same starts.
+
+    The same command goes on where it was; finished runs are kept in the folder of --out.
+    """
+    console = Console(soft_wrap=True)
+    figures = _figures()
+    racers = _installed_racers(console, methods)
+    if against is not None and against not in racers:
+        raise click.BadParameter(f"{against!r} is not one of the racers: {', '.join(racers)}", param_hint="--against")
+    choice = Choice(problems, dimensions, instances, seeds, budget, spread)
+    results = _race(console, _possible_beds(console, beds), racers, choice, jobs, out)
+    rows = {bed: ROWS[bed](found, against or racers[0]) for bed, found in results.items()}
+    written = write_results(rows, _about(racers, choice, against or racers[0]), out)
+    for bed, found in results.items():
+        _print_rows(console, bed, rows[bed])
+        written += figures.save(figures.runtime_figure(bed, found), out / bed)
+    console.print(f"Written: {', '.join(str(path) for path in written)}")
+
+
+def _race(
+    console: Console, beds: Sequence[str], racers: Sequence[str], choice: Choice, jobs: int, out: Path
+) -> dict[str, list[Result]]:
+    """The results by bed; beds without a problem that was asked for are left out."""
+    results = {}
+    for bed in beds:
+        try:
+            total = len(cells_of(bed, racers, choice))
+        except ValueError as error:
+            raise click.ClickException(str(error)) from error
+        if total:
+            with _long_work(console, bed, total, out) as finished:
+                results[bed] = run_bed(bed, racers, choice, out=out, jobs=jobs, finished=finished)
+    if not results:
+        raise click.ClickException("nothing to run: none of the problems belongs to any of the beds")
+    return results
+
+
+def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
+    """Those whose package is there; each of the others costs a sentence."""
+    for name in methods:
+        if RACERS[name].version is None:
+            package = RACERS[name].package
+            console.print(f"{name} is left out: the package {package} is not installed; {INSTALL}", markup=False)
+    racers = [name for name in methods if RACERS[name].version is not None]
+    if not racers:
+        raise click.ClickException(f"none of the racers is installed; {INSTALL}")
+    return racers
+
+
+def _possible_beds(console: Console, beds: Sequence[str]) -> list[str]:
+    """Those whose package is there; each of the others costs a sentence."""
+    missing = {bed: BEDS[bed].package for bed in beds if not _is_installed(BEDS[bed].package)}
+    for bed, package in missing.items():
+        console.print(f"{bed} is left out: the package {package} is not installed; {INSTALL}", markup=False)
+    return [bed for bed in beds if bed not in missing]
+
+
+def _is_installed(package: str | None) -> bool:
+    try:
+        return package is None or bool(importlib.metadata.version(package))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def _about(racers: Sequence[str], choice: Choice, against: str) -> dict[str, Any]:
+    return {
+        "versions": {RACERS[name].package: RACERS[name].version for name in racers},
+        "against": against,
+        "instances": choice.instances,
+        "seeds": choice.seeds,
+        "budget": choice.budget,
+        "spread": choice.spread,
+    }
+
+
+def _print_rows(console: Console, bed: str, rows: Sequence[Row]) -> None:
+    """A section a problem or dimension; runs that ended with an error stand out."""
+    names = headers(rows)
+    table = Table(*names, title=bed)
+    for _, group in itertools.groupby(rows, key=lambda row: (row[names[0]], row.get("N"))):
+        table.add_section()
+        for row in group:
+            table.add_row(*(shown(row.get(name)) for name in names), style="yellow" if row["errors"] else None)
+    console.print(table, soft_wrap=False)
+
+
+def _figures() -> Any:
+    """The drawing module, before any work is done for it."""
+    try:
+        from mixcma.experiments.race import figures
+    except ModuleNotFoundError as error:
+        message = 'drawing needs matplotlib, which is not installed; install it with: pip install "mixcma[report]"'
+        raise click.ClickException(message) from error
+    return figures
+
+
+@contextmanager
+def _long_work(console: Console, bed: str, total: int, out: Path) -> Iterator[Callable[[int], None]]:
+    """A progress bar with the runs done and the time left; Ctrl-C keeps what is finished."""
+    columns = (
+        bars.TextColumn(bed),
+        bars.BarColumn(bar_width=20),
+        bars.TextColumn("{task.completed}/{task.total} runs"),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(compact=True),
+    )
+    with bars.Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=total)
+        try:
+            yield lambda count: progress.update(task, advance=count)
+        except KeyboardInterrupt:
+            progress.stop()
+            kept = f"finished runs are kept in {out}, and the same command goes on from there"
+            raise click.ClickException(f"stopped; {kept}") from None
+        except (OSError, ValueError, RuntimeError) as error:
+            progress.stop()
+            raise click.ClickException(str(error)) from error

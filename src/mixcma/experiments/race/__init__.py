@@ -1,0 +1,1 @@
+"""A race: every optimiser through its own public package, from the same starts, with the same budgets and targets."""

@@ -1,0 +1,80 @@
+"""The bed ``designs``: engineering designs with constraints, with restarts, to the best value known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, budget_of, centred, wanted
+from mixcma.experiments.race.task import Objective
+from mixcma.problems import DESIGNS, Design
+from mixcma.space import Bool, Discrete, Float, Int, Value, Variable
+
+CHECKPOINTS = (500, 2000, 20_000)
+BUDGET = CHECKPOINTS[-1]
+
+
+def cases(choice: Choice) -> list[Case]:
+    return [
+        Case("designs", name, len(DESIGNS[name].space), seed)
+        for name in wanted(choice, tuple(DESIGNS))
+        for seed in range(choice.seeds)
+    ]
+
+
+def open_case(case: Case, choice: Choice) -> Challenge:
+    design = DESIGNS[case.problem]
+    challenge = open_design(design, case, choice, restarts=True)
+    return replace(challenge, task=replace(challenge.task, target=design.target))
+
+
+def open_design(design: Design, case: Case, choice: Choice, restarts: bool) -> Challenge:
+    """A set of numbers is raced by the index of its values, so that all racers see the same."""
+    bounds = [_bounds(variable) for variable in design.space.values()]
+    task = centred(
+        np.array([low for low, _ in bounds], dtype=np.float64),
+        np.array([high for _, high in bounds], dtype=np.float64),
+        np.array([not isinstance(variable, Float) for variable in design.space.values()]),
+        choice,
+        seed=case.instance,
+        budget=budget_of(choice, case.dimension, BUDGET),
+        restarts=restarts,
+    )
+    return Challenge(task, _objective(design), (design.target,))
+
+
+def _bounds(variable: Variable) -> tuple[float, float]:
+    if isinstance(variable, Discrete):
+        return 0, len(tuple(variable.values)) - 1
+    if isinstance(variable, Bool):
+        return 0, 1
+    assert isinstance(variable, Float | Int)
+    assert variable.low is not None
+    assert variable.high is not None
+    return variable.low, variable.high
+
+
+def _objective(design: Design) -> Objective:
+    values = [(name, _value_of(variable)) for name, variable in design.space.items()]
+    return lambda point: design({name: value(x) for (name, value), x in zip(values, point.tolist())})
+
+
+def _value_of(variable: Variable) -> Callable[[float], Value]:
+    """How a coordinate of a point becomes a value of the variable."""
+    if isinstance(variable, Discrete):
+        values = tuple(variable.values)
+        return lambda x: values[int(x)]
+    if isinstance(variable, Bool):
+        return bool
+    return int if isinstance(variable, Int) else float
+
+
+def checkpoints(budget: int) -> dict[str, int]:
+    """After how many evaluations the table looks: the usual ones within the budget, and another budget's end."""
+    within = {f"at {count}": count for count in CHECKPOINTS if count <= budget}
+    return within if budget in CHECKPOINTS else within | {"at the end": budget}
+
+
+BED = Bed("designs", cases, open_case, tuple(DESIGNS))

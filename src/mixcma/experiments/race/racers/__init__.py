@@ -1,0 +1,54 @@
+"""The racers by name. Each is a function of a Task and a Scoreboard, and of nothing else."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from mixcma.core.methods import METHODS
+from mixcma.experiments.race.racers.cyberagent import CatCMAwM, CatCMAwMCategories, CMAwM
+from mixcma.experiments.race.racers.dxnesici import DxNesIci
+from mixcma.experiments.race.racers.others import run_differential_evolution, run_random_search, run_tpe
+from mixcma.experiments.race.racers.ours import run_mixcma
+from mixcma.experiments.race.racers.pycma import Pycma
+from mixcma.experiments.race.racers.restarts import Begin, run_by_generations
+from mixcma.experiments.race.task import Scoreboard, Task
+
+__all__ = ["RACERS", "Racer"]
+
+
+@dataclass(frozen=True)
+class Racer:
+    """An optimiser: how it is run, and the package it comes from."""
+
+    run: Callable[[Task, Scoreboard], None]
+    package: str
+    needs_binaries: bool = False  # without bits it would be the same as another racer
+    settings: str = ""  # what else its results depend on
+
+    @property
+    def version(self) -> str | None:
+        """Of its package; None if that is not installed."""
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+
+def _generational(begin: Begin, package: str, needs_binaries: bool = False) -> Racer:
+    return Racer(partial(run_by_generations, begin), package, needs_binaries)
+
+
+RACERS: dict[str, Racer] = {
+    **{name: Racer(partial(run_mixcma, method), "mixcma", settings=repr(method)) for name, method in METHODS.items()},
+    "cmaes.CMAwM": _generational(CMAwM, "cmaes"),
+    "cmaes.CatCMAwM": _generational(CatCMAwM, "cmaes"),
+    "cmaes.CatCMAwM-categories": _generational(CatCMAwMCategories, "cmaes", needs_binaries=True),
+    "pycma": _generational(Pycma, "cma"),
+    "DX-NES-ICI": _generational(DxNesIci, "dxnesici"),
+    "optuna.TPE": Racer(run_tpe, "optuna"),
+    "scipy.DE": Racer(run_differential_evolution, "scipy"),
+    "random": Racer(run_random_search, "numpy"),
+}

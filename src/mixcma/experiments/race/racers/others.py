@@ -1,0 +1,106 @@
+"""Racers of other kinds: Optuna's TPE, SciPy's differential evolution, random search."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixcma.core.stopping import Window, flat_window
+from mixcma.experiments.race.task import INFEASIBLE, FloatArray, Over, Scoreboard, Task
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+# TPE takes time that grows with the square of its trials and with N: beyond this it would take hours.
+TPE_EVALUATIONS, TPE_PARAMETERS = 2000, 10_000
+
+
+def run_random_search(task: Task, evaluate: Scoreboard) -> None:
+    """The start, then points uniform in the box."""
+    rng = np.random.default_rng(task.seed_of(0))
+    low, high = task.box
+    evaluate(_rounded(task, task.start(0)))
+    while True:
+        uniform = rng.uniform(low, high)
+        evaluate(np.where(task.integer, rng.integers(low.astype(int), high.astype(int) + 1), uniform))
+
+
+def run_differential_evolution(task: Task, evaluate: Scoreboard) -> None:
+    """SciPy's, with `integrality`; its first population is drawn around the start, 15 N of them as by default."""
+    from scipy.optimize import Bounds, differential_evolution
+
+    for run in itertools.count():
+        rng = np.random.default_rng(task.seed_of(run))
+        popsize = 15 * task.dimension << run
+        differential_evolution(
+            evaluate,
+            bounds=Bounds(*task.box),
+            integrality=task.integer,
+            init=_first_population(task, task.start(run), popsize, rng),
+            rng=rng,
+            maxiter=task.budget,
+            polish=False,
+            callback=_stagnation(task, popsize),
+        )
+        if not task.restarts:
+            return
+
+
+def _stagnation(task: Task, popsize: int) -> Callable[[OptimizeResult], None]:
+    """Ends a run that a restart may follow, by the same rule as for all others."""
+    recent = Window(flat_window(task.dimension, popsize))
+
+    def ended(intermediate_result: OptimizeResult) -> None:
+        recent.add(float(intermediate_result.fun))
+        if task.restarts and recent.is_flat(0.0):
+            raise StopIteration
+
+    return ended
+
+
+def _first_population(task: Task, start: FloatArray, popsize: int, rng: np.random.Generator) -> FloatArray:
+    """(popsize, N), Gaussian around the start, on the bounds where it would lie outside."""
+    drawn = start + task.std * rng.standard_normal((popsize, task.dimension))
+    return _rounded(task, drawn)
+
+
+def _rounded(task: Task, points: FloatArray) -> FloatArray:
+    """The nearest points of the space."""
+    low, high = task.box
+    return np.clip(np.where(task.integer, np.rint(points), points), low, high)
+
+
+def run_tpe(task: Task, evaluate: Scoreboard) -> None:
+    """Optuna's TPESampler with its defaults: the start is its first trial, and constraints are told as such."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=task.seed_of(0)))
+    first = _rounded(task, task.start(0))
+    study.enqueue_trial({f"x{j}": _number(task, j, value) for j, value in enumerate(first)})
+    for _ in range(most_trials(task.dimension)):
+        trial = study.ask()
+        outcome = evaluate.outcome(np.array([_suggested(trial, task, j) for j in range(task.dimension)]))
+        for number, constraint in enumerate(outcome.constraints):
+            trial.set_constraint(f"g{number}", constraint)
+        study.tell(trial, min(outcome.value, INFEASIBLE))
+    raise Over
+
+
+def most_trials(dimension: int) -> int:
+    """How many evaluations TPE gets at most."""
+    return min(TPE_EVALUATIONS, TPE_PARAMETERS // dimension)
+
+
+def _suggested(trial: Any, task: Task, j: int) -> float:
+    low, high = (float(bounds[j]) for bounds in task.box)
+    if task.integer[j]:
+        return float(trial.suggest_int(f"x{j}", int(low), int(high)))
+    return float(trial.suggest_float(f"x{j}", low, high))
+
+
+def _number(task: Task, j: int, value: float) -> float:
+    return int(value) if task.integer[j] else float(value)

@@ -1,0 +1,68 @@
+"""mixcma's own methods, restarted as `minimize` restarts them, but without its bookkeeping."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from mixcma.core.methods import Cma
+from mixcma.core.strategy import default_popsize
+from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
+from mixcma.optimizer import Optimizer
+from mixcma.outcome import Outcome
+from mixcma.restarts import ipop_popsize
+from mixcma.space import Bool, Float, Int, Space, Variable
+
+
+def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
+    """Optimizers one after another; a space without floats is searched with a memory, as by `minimize`."""
+    space = space_of(task)
+    memory: dict[bytes, Outcome] | None = None if space.size is None else {}
+    for run in itertools.count():
+        spent = evaluate.evaluations
+        optimizer = Optimizer(
+            space,
+            method=method,
+            seed=task.seed,
+            popsize=ipop_popsize(default_popsize(task.dimension), run),
+            mean=dict(zip(space, task.start(run).tolist())),
+            target=task.target,
+            run=run,
+        )
+        _to_the_end(optimizer, evaluate, memory)
+        exhausted = memory is not None and evaluate.evaluations in (spent, space.size)
+        if exhausted or not task.restarts:
+            return
+
+
+def _to_the_end(optimizer: Optimizer, evaluate: Scoreboard, memory: dict[bytes, Outcome] | None) -> None:
+    while not optimizer.stop:
+        candidates = optimizer.ask()
+        points = np.array([list(candidate.params.values()) for candidate in candidates], dtype=np.float64)
+        optimizer.tell(candidates, [_outcome(point, evaluate, memory) for point in points])
+
+
+def _outcome(point: FloatArray, evaluate: Scoreboard, memory: dict[bytes, Outcome] | None) -> Outcome:
+    if memory is None:
+        return evaluate.outcome(point)
+    key = point.tobytes()
+    if key not in memory:
+        memory[key] = evaluate.outcome(point)
+    return memory[key]
+
+
+def space_of(task: Task) -> Space:
+    """The task's coordinates as variables x0, x1, ..., in their order."""
+    return Space({f"x{j}": _variable(task, j) for j in range(task.dimension)})
+
+
+def _variable(task: Task, j: int) -> Variable:
+    low, high, std = float(task.low[j]), float(task.high[j]), float(task.std[j])
+    if task.binary[j]:
+        if low != 0:
+            raise ValueError(f"coordinate {j}: expected a binary one to be 0 or 1, but it is {low:g} or {high:g}")
+        return Bool(std=std)
+    if task.integer[j]:
+        return Int(int(low), int(high), std=std)
+    return Float(low if np.isfinite(low) else None, high if np.isfinite(high) else None, std=std)

@@ -1,0 +1,43 @@
+"""pycma with its option for integers: LB+IC-CMA-ES."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
+
+
+class Pycma:
+    """cma.CMAEvolutionStrategy with `integer_variables`, `bounds` and `CMA_stds`."""
+
+    def __init__(self, task: Task, start: FloatArray, popsize: int | None, seed: int) -> None:
+        import cma
+
+        options = {
+            "integer_variables": np.flatnonzero(task.integer).tolist(),
+            "bounds": [_bounds(task.low), _bounds(task.high)],
+            "CMA_stds": task.std.tolist(),
+            "seed": seed,
+            "verbose": -9,
+        }
+        if popsize is not None:
+            options["popsize"] = popsize
+        self._strategy: Any = cma.CMAEvolutionStrategy(start, 1.0, options)
+        self.popsize: int = self._strategy.popsize
+
+    def step(self, evaluate: Scoreboard) -> float:
+        points = self._strategy.ask()
+        values = [evaluate(np.asarray(point, dtype=np.float64)) for point in points]
+        self._strategy.tell(points, values)
+        return min(values)
+
+    def converged(self) -> bool:
+        return bool(self._strategy.stop())
+
+
+def _bounds(bounds: FloatArray) -> list[float | None] | None:
+    """None where there is no bound, and for all of them where none has one."""
+    listed = [float(bound) if np.isfinite(bound) else None for bound in bounds]
+    return None if set(listed) == {None} else listed

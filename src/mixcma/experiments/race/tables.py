@@ -1,0 +1,137 @@
+"""The results of a race in rows: as JSON, and as Markdown tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixcma.experiments.ledger import grouped
+from mixcma.experiments.race.beds.coco import GROUPS, group_of
+from mixcma.experiments.race.beds.designs import checkpoints
+from mixcma.experiments.race.runner import Result
+from mixcma.experiments.race.statistics import areas, median, rate_interval, ratio, runtimes
+
+Row = dict[str, Any]  # from headers to numbers, texts or None
+
+
+def paper_rows(results: Sequence[Result], against: str) -> list[Row]:
+    """Success rates with their intervals, and the median evaluations of the successes."""
+    return [_rates(group) for group in grouped(results, lambda r: (r.problem, r.dimension, r.racer))]
+
+
+def discrete_rows(results: Sequence[Result], against: str) -> list[Row]:
+    """As for the paper's functions, and the share of runs that ended by themselves."""
+    return [
+        {**_rates(group), "stop by themselves": round(sum(r.end == "itself" for r in group) / len(group), 3)}
+        for group in grouped(results, lambda r: (r.problem, r.racer))
+    ]
+
+
+def _rates(group: Sequence[Result]) -> Row:
+    first, solved = group[0], [result.hits[-1] for result in group if result.reached]
+    return {
+        "problem": first.problem,
+        "N": first.dimension,
+        "racer": first.racer,
+        "runs": len(group),
+        "success rate": round(len(solved) / len(group), 3),
+        "95 % interval": [round(end, 3) for end in rate_interval(len(solved), len(group))],
+        "median evaluations": median(solved),
+    } | _errors(group)
+
+
+def design_rows(results: Sequence[Result], against: str) -> list[Row]:
+    """The share of seeds at the best known value after some numbers of evaluations, where all were run so far."""
+    rows = []
+    for group in grouped(results, lambda r: (r.problem, r.racer)):
+        times = np.array([result.hits[-1] if result.reached else np.inf for result in group])
+        row: Row = {"design": group[0].problem, "racer": group[0].racer, "seeds": len(group)}
+        for header, count in checkpoints(group[0].budget).items():
+            known = all(r.end != "budget" or r.evaluations >= count for r in group)
+            row[header] = round(float(np.mean(times <= count)), 3) if known else None
+        rows.append(row | _errors(group))
+    return rows
+
+
+def coco_rows(results: Sequence[Result], against: str) -> list[Row]:
+    """Areas under the runtime distributions, of all functions and by group, and their ratio to one racer's."""
+    rows = []
+    for in_dimension in grouped(results, lambda r: r.dimension):
+        theirs = {result.case: _area(result) for result in in_dimension if result.racer == against}
+        for group in grouped(in_dimension, lambda r: r.racer):
+            rows.append(_coco_row(group, theirs) | _errors(group))
+    return rows
+
+
+def _coco_row(group: Sequence[Result], theirs: dict[Any, float]) -> Row:
+    ours = {result.case: _area(result) for result in group}
+    both = [case for case in ours if case in theirs]
+    quotient, interval = ratio(np.array([ours[c] for c in both]), np.array([theirs[c] for c in both]))
+    by_group = {name: [area for case, area in ours.items() if group_of(case.problem) == name] for name in GROUPS}
+    hit = sum(len(result.hits) for result in group) / sum(result.targets for result in group)
+    return {
+        "D": group[0].dimension,
+        "racer": group[0].racer,
+        "runs": len(group),
+        "area": round(float(np.mean(list(ours.values()))), 4),
+        "targets hit": round(hit, 3),
+        "ratio": round(quotient, 3) if both else None,
+        "95 % interval": [round(end, 3) for end in interval] if both else None,
+        **{name: round(float(np.mean(found)), 4) if found else None for name, found in by_group.items()},
+    }
+
+
+def _area(result: Result) -> float:
+    times = runtimes(result.hits, result.targets)
+    return float(np.mean(areas(times, result.dimension, result.budget)))
+
+
+def _errors(group: Sequence[Result]) -> Row:
+    """How many runs were ended by an error, and what the first of them said."""
+    errors = [result.error for result in group if result.error is not None]
+    return {"errors": f"{len(errors)}: {errors[0]}" if errors else None}
+
+
+ROWS: dict[str, Callable[[Sequence[Result], str], list[Row]]] = {
+    "paper": paper_rows,
+    "bbob-mixint": coco_rows,
+    "designs": design_rows,
+    "discrete": discrete_rows,
+}
+
+
+def headers(rows: Sequence[Row]) -> list[str]:
+    """The columns in which there is an entry."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in names if any(row.get(name) is not None for row in rows)]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    names = headers(rows)
+    lines = [names, ["---"] * len(names), *([shown(row.get(name)) for name in names] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def shown(entry: object) -> str:
+    """An entry of a table as text; a list is an interval."""
+    if entry is None:
+        return "-"
+    if isinstance(entry, list):
+        return " to ".join(shown(end) for end in entry)
+    return f"{entry:g}" if isinstance(entry, float) else str(entry).replace("|", "/").replace("\n", " ")
+
+
+def write_results(rows: dict[str, list[Row]], about: dict[str, Any], out: Path) -> list[Path]:
+    """results.json and results.md."""
+    as_json, as_text = out / "results.json", out / "results.md"
+    as_json.write_text(json.dumps({"about": about, "beds": rows}, indent=1))
+    versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())
+    parts = [f"# Race\n\n{versions}.\n", *(f"\n## {bed}\n\n{markdown(found)}" for bed, found in rows.items())]
+    if "bbob-mixint" in rows:
+        parts.append(f"\nRatios are to {about['against']}, with bootstrap intervals over (function, instance).\n")
+    as_text.write_text("".join(parts))
+    return [as_json, as_text]

@@ -1,0 +1,169 @@
+"""mix: the fast text is the literal one, and what has settled freezes, is tried, and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
+from mixcma.core.coordinates import cell_centre, cell_index, values_at
+from mixcma.core.freezing import centred, jumped, mutation_rate, transformed
+from mixcma.core.methods import Mix, Setting, tell
+from mixcma.core.state import decompose, initial_state
+from mixcma.core.strategy import paces, strategy
+from mixcma.encoding import Encoding
+from mixcma.noise import NoiseSource
+from tests.core.test_against_reference import BINARY, INTEGERS, MIXED, PAPER_LIKE, ellipsoid, latent_values, plateaus
+from tests.reference.mix import Mix as Literal
+from tests.reference.mix import mix_constants
+from tests.reference.run import Noise as LiteralNoise
+
+Array = NDArray[np.float64]
+RTOL = 1e-8
+
+
+def violation(values: Array) -> Array:
+    return np.maximum(0.0, 1.0 - np.abs(values[..., 0]))
+
+
+@pytest.mark.parametrize("popsize", [4, 12, 50])
+def test_the_constants_are_those_of_the_document(popsize: int) -> None:
+    mu_w = strategy(20, popsize).mu_w
+    table = paces(20, popsize, mu_w)
+    for n in range(1, 21):
+        literal = mix_constants(n, popsize, mu_w)
+        for name in ("c_sigma", "chi", "c_1", "c_c", "eta_C", "eta_sigma"):
+            np.testing.assert_allclose(getattr(table, name)[n], getattr(literal, name), rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(table.distance[n], literal.a, rtol=1e-9)
+
+
+@pytest.mark.parametrize("constraint", [None, violation], ids=["free", "constrained"])
+@pytest.mark.parametrize("objective", [ellipsoid, plateaus])
+@pytest.mark.parametrize(("interval", "popsize"), [(1, None), (4, 13)])
+@pytest.mark.parametrize("space", [MIXED, INTEGERS, PAPER_LIKE, BINARY], ids=["mixed", "int", "paper", "binary"])
+def test_a_whole_run_is_the_literal_one(
+    space: Space,
+    interval: int,
+    popsize: int | None,
+    objective: Callable[[Array], Array],
+    constraint: Callable[[Array], Array] | None,
+) -> None:
+    encoding, method = Encoding(space), Mix(keep_inside=False)
+    setting = Setting(strategy(encoding.dimension, popsize, interval), encoding.coordinates)
+    state = initial_state(encoding.initial_mean)
+    literal = Literal(latent_values(encoding), encoding.initial_mean.tolist(), popsize, eigen_interval=interval)
+    source = NoiseSource(7, 0, setting.strategy.popsize, encoding.dimension, uniforms=True)
+    froze = revived = 0
+    for generation in range(100):
+        noise, before = source(generation), state.live
+        sample = method.sample(setting, state, noise)
+        points = literal.sample(LiteralNoise(*(part.tolist() for part in noise)))
+        np.testing.assert_allclose(sample.v, points, rtol=RTOL, atol=1e-11, err_msg=f"generation {generation}")
+        values = values_at(encoding.coordinates, sample.v)
+        violations = None if constraint is None else constraint(values)
+        state = tell(method, setting, state, sample, objective(values), violations)
+        if state.generation % interval == 0:
+            state = decompose(state)
+        literal.update(objective(values).tolist(), None if violations is None else violations.tolist())
+        froze, revived = froze + np.sum(before > state.live), revived + np.sum(before < state.live)
+        assert state.live.tolist() == literal.live, generation
+        assert (state.long[0], state.idle[0]) == (literal.g_long, literal.g_idle), generation
+        live = state.live > 0
+        for name in ("m", "sigma", "C", "p_sigma", "p_c", "A"):
+            fast, expected = np.asarray(getattr(state, name)), np.asarray(getattr(literal, name))
+            if name == "A":
+                fast, expected = fast[live], expected[live]
+            scale = np.abs(expected).max(initial=0.0)
+            np.testing.assert_allclose(
+                np.reshape(fast, expected.shape), expected, rtol=RTOL, atol=RTOL * scale,
+                err_msg=f"{name} after generation {generation}",
+            )  # fmt: skip
+        if state.sigma[0] < 1e-6:
+            break
+    assert froze > 0
+
+
+@given(st.integers(0, 10**6), st.floats(0.01, 1.0), st.integers(1, 8))
+@settings(max_examples=50, deadline=None)
+def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, eta: float, n: int) -> None:
+    """Also where x was made with an older C."""
+    rng = np.random.default_rng(seed)
+    root, older = rng.standard_normal((2, n, n))
+    C = root @ root.T + 1e-6 * np.eye(n)
+    y = rng.standard_normal((12, n)) @ root.T
+    w = rng.standard_normal(12)
+    x = y @ (older @ older.T)
+    new = transformed(C, np.array([eta]), w, y, x, np.array([rng.standard_normal()]))
+    assert np.linalg.eigvalsh((new + new.T) / 2)[0] >= -1e-9 * np.abs(new).max()
+
+
+def test_centring_moves_the_sum_by_nothing_where_it_can() -> None:
+    v = np.array([[0.2], [0.7], [-0.3], [0.1]])
+    centre, left = np.round(v), np.array([[False], [True], [False], [False]])
+    moves = centred(v, centre, left, np.ones_like(left))
+    assert moves[1, 0] == pytest.approx(0.3)
+    assert moves.sum() == pytest.approx(0.0)
+    assert moves[2, 0] == 0.0  # its centre lies where the others already went
+
+
+def test_jumps_stay_inside_and_change_the_cell() -> None:
+    space = Space({"a": Int(0, 1), "b": Int(0, 4), "c": Int(0, 10**6), "d": Discrete([1, 2, 7])})
+    coordinates = Encoding(space).coordinates
+    uniform = np.linspace(1e-9, 1.0, 4001)[:, None] * np.ones(4)
+    for cell in (np.zeros(4), np.minimum(coordinates.last, 1.0), coordinates.last):
+        there = jumped(coordinates, cell, uniform)
+        assert ((there >= 0) & (there <= coordinates.last) & (there != cell)).all()
+    inner = jumped(coordinates, np.full(4, 1000.0), uniform)[:, 2] - 1000.0
+    assert np.mean(np.abs(inner) == 1) == pytest.approx(0.75, abs=0.01)  # P(d >= 2) = 1/4
+    assert np.mean(inner > 0) == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_centre_of_a_cell_is_its_value() -> None:
+    encoding = Encoding(MIXED)
+    u = np.random.default_rng(1).normal(size=(200, encoding.dimension)) * 3
+    k = cell_index(encoding.coordinates, u)
+    centre = cell_centre(encoding.coordinates, k)
+    discrete = encoding.coordinates.discrete
+    assert (cell_index(encoding.coordinates, centre)[:, discrete] == k[:, discrete]).all()
+    decoded = values_at(encoding.coordinates, centre)[:, discrete]
+    np.testing.assert_allclose(decoded, values_at(encoding.coordinates, u)[:, discrete])
+
+
+def test_mutations_become_rarer_but_never_cease() -> None:
+    live = np.array([1.0, 0.0, 0.0, 0.0])
+    rates = [float(mutation_rate(0.1, live, np.array([float(idle)]), 12)[0]) for idle in (0, 1, 10, 10**6)]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == pytest.approx(1 - 0.9**3)
+    assert rates[-1] == 0.05
+    assert mutation_rate(0.1, np.zeros(4), np.array([10.0]), 12) == 1.0  # nothing else would change
+
+
+@pytest.mark.parametrize("popsize", [4, 8, 16, 64])
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_values_do_no_harm(seed: int, popsize: int) -> None:
+    space = Space({"n": Int(0, 9), "x": Float(-1, 1), "b": Bool(), "y": Float()})
+    optimizer = Optimizer(space, method="mix", seed=seed, popsize=popsize)
+    while not optimizer.stop:
+        optimizer.tell(optimizer.ask(), [0.0] * popsize)
+    assert optimizer.stop.name == "flat"
+
+
+@pytest.mark.parametrize("name", ["bits", "integers", "set"])
+def test_spaces_without_floats_are_solved_and_left(name: str) -> None:
+    spaces = {
+        "bits": Space({f"b{i}": Bool() for i in range(20)}),
+        "integers": Space({f"n{i}": Int(-10, 10) for i in range(8)}),
+        "set": Space({f"d{i}": Discrete([0, 1, 2, 5, 9, 30]) for i in range(6)}),
+    }
+    optimizer = Optimizer(spaces[name], method="mix", seed=3)
+    while not optimizer.stop and optimizer.evaluations < 20_000:
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, [sum((float(v) - 1) ** 2 for v in c.params.values()) for c in candidates])
+    assert optimizer.best is not None
+    assert optimizer.best.value == 0.0
+    assert optimizer.stop is not None
