@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -42,12 +43,13 @@ class Case:
     start: Callable[[int], dict[str, Any]]
     target: float
     budget: int
+    peer_budget: int  # a trial of CmaEsSampler takes ten times as long
 
     def solved(self, outcome: Outcome) -> bool:
         return outcome.feasible and outcome.value <= self.target
 
 
-def paper_case(name: str, budget: int) -> Case:
+def paper_case(name: str, budget: int, peer_budget: int) -> Case:
     function = problem(name, N)
     distributions: dict[str, BaseDistribution] = {
         variable: FloatDistribution(-10, 10)
@@ -66,10 +68,10 @@ def paper_case(name: str, budget: int) -> Case:
             if not isinstance(d, CategoricalDistribution)
         }
 
-    return Case(distributions, lambda params: Outcome(function(params)), start, 1e-10, budget)
+    return Case(distributions, lambda params: Outcome(function(params)), start, 1e-10, budget, peer_budget)
 
 
-def vessel_case(budget: int) -> Case:
+def vessel_case(budget: int, peer_budget: int) -> Case:
     design = DESIGNS["pressure_vessel"]
     distributions = {
         "shell": FloatDistribution(0.0625, 6.1875, step=0.0625),
@@ -77,13 +79,13 @@ def vessel_case(budget: int) -> Case:
         "radius": FloatDistribution(10, 200),
         "length": FloatDistribution(10, 240),
     }
-    return Case(distributions, design, lambda seed: {}, 6059.72, budget)
+    return Case(distributions, design, lambda seed: {}, 6059.72, budget, peer_budget)
 
 
 CASES = {
-    "SphereInt": paper_case("SphereInt", 10_000),
-    "EllipsoidOneMax": paper_case("EllipsoidOneMax", 30_000),
-    "pressure_vessel": vessel_case(40_000),
+    "SphereInt": paper_case("SphereInt", 10_000, 10_000),
+    "EllipsoidOneMax": paper_case("EllipsoidOneMax", 30_000, 14_000),
+    "pressure_vessel": vessel_case(40_000, 3_000),
 }
 
 
@@ -119,7 +121,7 @@ def with_mixcma(case: Case, seed: int) -> int | None:
 
 
 def with_optunas_own(case: Case, seed: int) -> int | None:
-    """CmaEsSampler with margin; bits as integers, since it draws choices at random."""
+    """CmaEsSampler with margin; bits as integers, since it draws choices at random; constraints it does not know."""
     distributions = {
         name: IntDistribution(0, 1) if isinstance(d, CategoricalDistribution) else d
         for name, d in case.distributions.items()
@@ -129,7 +131,7 @@ def with_optunas_own(case: Case, seed: int) -> int | None:
         for name, d in distributions.items()  # type: ignore[attr-defined]
     } | case.start(seed)
     sampler = optuna.samplers.CmaEsSampler(x0=x0, sigma0=0.25, with_margin=True, seed=seed)
-    return studied(replace(case, budget=min(case.budget, 10_000)), sampler, distributions)
+    return studied(replace(case, budget=case.peer_budget), sampler, distributions)
 
 
 WAYS = {"mixcma alone": alone, "MixCmaSampler": with_mixcma, "CmaEsSampler, margin": with_optunas_own}
@@ -138,7 +140,11 @@ WAYS = {"mixcma alone": alone, "MixCmaSampler": with_mixcma, "CmaEsSampler, marg
 def measure(task: tuple[str, str, int]) -> int | None:
     warnings.simplefilter("ignore")
     name, way, seed = task
-    return WAYS[way](CASES[name], seed)
+    try:
+        return WAYS[way](CASES[name], seed)
+    except AssertionError as error:  # of cmaes, where its numbers leave their range
+        print(name, way, seed, error, file=sys.stderr)
+        return None
 
 
 def main() -> None:

@@ -114,7 +114,8 @@ class Optimizer:
         What may be varied.
     method
         ``"margin"`` (CMA-ES with Margin), ``"im"`` and ``"im-box"`` (CMA-ES-IM without and with the
-        box), ``"cma"`` (plain CMA-ES, rounded), or one of the classes of `mixcma.core.methods`.
+        box), ``"cma"`` (plain CMA-ES, rounded), ``"mix"`` (mixcma's own), or one of the classes of
+        `mixcma.core.methods`.
     seed
         The same seed gives the same run; None draws one, kept in `seed`.
     popsize

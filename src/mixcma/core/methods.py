@@ -21,7 +21,7 @@ from mixcma.core.integer_mutation import (
     mutation,
 )
 from mixcma.core.margin import corrected
-from mixcma.core.namespace import Array, namespace, squared_norm
+from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.ranking import lead, penalised_ranks, weights_by_rank
 from mixcma.core.sampling import Noise, Sample, expressed, gaussian
 from mixcma.core.state import State, deviations
@@ -244,10 +244,11 @@ class Mix(Cma):
         y = ((live * noise.normal) @ state.root) * live
         step = sigma * y
         v = state.m[..., None, :] + state.A[..., None, :] * step
-        v = mutated(
-            setting.coordinates, self._alpha(setting), state.m, state.live, state.idle, v,
-            noise.normal, noise.sign, noise.geometric,
-        )  # fmt: skip
+        if not idle(state.live == 0.0):
+            v = mutated(
+                setting.coordinates, self._alpha(setting), state.m, state.live, state.idle, v,
+                noise.normal, noise.sign, noise.geometric,
+            )  # fmt: skip
         return Sample(y, step, v, squared_norm(noise.normal)[..., 0])
 
     def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
@@ -266,16 +267,19 @@ class Mix(Cma):
         something_lives = xp.any(live, axis=-1, keepdims=True)  # else all are mutated, and nothing is there to beat
         counting = left & (w_plus > 0.0)[..., None] & (~adopted & something_lives)[..., None, :]
         succeeded = xp.any(counting, axis=-2)
-        idle = xp.where(xp.any(succeeded | adopted, axis=-1, keepdims=True), 0.0, state.idle + 1.0)
-        m = self._frozen_mean(setting, state, sample.v, w_plus, leader, adopted, succeeded & frozen)
+        waited = xp.where(xp.any(succeeded | adopted, axis=-1, keepdims=True), 0.0, state.idle + 1.0)
+        m, revivable = state.m, succeeded & frozen
+        if not idle(adopted | revivable):
+            m = self._frozen_mean(setting, state, sample.v, w_plus, leader, adopted, revivable)
         # 3. centring
-        taking_part = (coordinates.margin & live)[..., None, :] & (w_plus > 0.0)[..., None]
-        moved = centred(sample.v, cell_centre(coordinates, cells), counting & taking_part, taking_part)
-        y = sample.y + moved / (state.sigma * state.A)[..., None, :]
-        state = self._gaussian_update(setting, state, y, w_plus)._replace(idle=idle)
+        y, taking_part = sample.y, (coordinates.margin & live)[..., None, :] & (w_plus > 0.0)[..., None]
+        if not idle(counting & taking_part):
+            moved = centred(sample.v, cell_centre(coordinates, cells), counting & taking_part, taking_part)
+            y = y + moved / (state.sigma * state.A)[..., None, :]
+        state = self._gaussian_update(setting, state, y, w_plus)._replace(idle=waited)
         # 9. margin, 10. freezing
         m = xp.where(live, state.m, m)
-        return self._freeze(coordinates, alpha, state, m, live, succeeded & frozen)
+        return self._freeze(coordinates, alpha, state, m, live, revivable)
 
     def all_frozen(self, state: State) -> bool:
         return not state.live.any()
@@ -296,17 +300,18 @@ class Mix(Cma):
         n = xp.sum(live, axis=-1, keepdims=True)
         pace = self._pace(setting, n)
         z = (y @ state.inverse_root) * live[..., None, :]
-        lengths = xp.sqrt(squared_norm(z))[..., 0]  # (..., L)
         r = w_plus - 1.0 / s.popsize
         c = pace.c_sigma
         p_sigma = live * ((1 - c) * state.p_sigma + xp.sqrt(c * (2 - c) * s.mu_w) * update.combine(r, z))
         path = xp.sqrt(squared_norm(p_sigma))
         long = xp.where(path >= pace.chi, state.long + 1.0, 0.0)
         moves = long >= LONG_ENOUGH
-        far = w_plus * xp.exp(pace.distance * xp.minimum(lengths, 2 * pace.chi))
-        far = far / xp.sum(far, axis=-1, keepdims=True) - 1.0 / s.popsize
-        w = xp.where(moves, far, r)
-        eta = xp.where(moves, 1.0, pace.eta_sigma)
+        w, eta = r, xp.where(moves, 1.0, pace.eta_sigma)
+        if not idle(moves):
+            lengths = xp.sqrt(squared_norm(z))[..., 0]  # (..., L)
+            far = w_plus * xp.exp(pace.distance * xp.minimum(lengths, 2 * pace.chi))
+            far = far / xp.sum(far, axis=-1, keepdims=True) - 1.0 / s.popsize
+            w = xp.where(moves, far, r)
         d = update.combine(w, z * z)
         mean_d = xp.sum(d, axis=-1, keepdims=True) / xp.maximum(n, 1.0)
         mean_y = update.combine(w, y)
@@ -319,7 +324,7 @@ class Mix(Cma):
         return state._replace(
             m=state.m + live * state.sigma * state.A * mean_y,
             sigma=state.sigma * xp.exp(growth),
-            C=identity_outside(live, C),
+            C=C if idle(live == 0.0) else identity_outside(live, C),
             A=state.A * xp.exp(relative),
             p_sigma=p_sigma,
             p_c=p_c,
@@ -355,10 +360,13 @@ class Mix(Cma):
         settled = leaving(coordinates, m, sd) <= FREEZES_AT * alpha * (1 + 1e-9)  # from a centre it is 2 alpha, rounded
         freezes, revives = coordinates.margin & live & settled, succeeded & ~settled
         changed = freezes | revives
+        A = xp.where(coordinates.margin & live, A_new, state.A)
+        if idle(changed):
+            return state._replace(m=m, A=A)
         kept = xp.where(changed, 0.0, 1.0)
         return state._replace(
             m=m,
-            A=xp.where(revives, sd / state.sigma, xp.where(coordinates.margin & live, A_new, state.A)),
+            A=xp.where(revives, sd / state.sigma, A),
             C=identity_outside(kept, state.C),
             p_sigma=kept * state.p_sigma,
             p_c=kept * state.p_c,
@@ -372,9 +380,8 @@ class Mix(Cma):
     def _pace(self, setting: Setting, n: Array) -> Paces:
         """The constants of the number of live coordinates: (..., 1) each."""
         xp, s = namespace(n), setting.strategy
-        index = xp.astype(n, xp.int64)
         table = paces(s.dimension, s.popsize, s.mu_w)
-        return Paces(*(xp.asarray(values)[index] for values in vars(table).values()))
+        return Paces._make(xp.moveaxis(xp.asarray(table)[xp.astype(n, xp.int64)], -1, 0))
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {

@@ -41,3 +41,11 @@ def _special(x: Array) -> Any:
 def squared_norm(vectors: Array) -> Array:
     """||.||^2 over the last axis, which is kept with length 1."""
     return namespace(vectors).vecdot(vectors, vectors)[..., None]
+
+
+def idle(mask: Array) -> bool:
+    """Whether a mask is known to select nothing, so that work which would change nothing can be left out.
+
+    A compiled text cannot know; there the work is done, and changes nothing.
+    """
+    return isinstance(mask, np.ndarray) and not mask.any()

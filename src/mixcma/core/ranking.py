@@ -34,13 +34,16 @@ def weights_by_rank(cumulative: Array, values: Array, violations: Array | None =
 def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array, Array]:
     """Whether each candidate is the first best of them and better than `best`, (..., L); and the new best, (..., 2)."""
     xp = namespace(values)
-    if violations is None:
-        violations = xp.zeros_like(values)
-    least = violations == xp.min(violations, axis=-1, keepdims=True)
-    index = xp.argmin(xp.where(least, values, xp.inf), axis=-1)[..., None]
-    own = xp.concat([xp.take_along_axis(each, index, axis=-1) for each in (violations, values)], axis=-1)
-    better = (own[..., :1] < best[..., :1]) | ((own[..., :1] == best[..., :1]) & (own[..., 1:] < best[..., 1:]))
-    return better & (xp.arange(values.shape[-1]) == index), xp.where(better, own, best)
+    least = xp.min(values, axis=-1, keepdims=True)
+    violation = xp.zeros_like(least)
+    if violations is not None:
+        violation = xp.min(violations, axis=-1, keepdims=True)
+        values = xp.where(violations == violation, values, xp.inf)
+        least = xp.min(values, axis=-1, keepdims=True)
+    own = xp.concat([violation, least], axis=-1)
+    better = (violation < best[..., :1]) | ((violation == best[..., :1]) & (least < best[..., 1:]))
+    first = xp.arange(values.shape[-1]) == xp.argmin(values, axis=-1)[..., None]
+    return better & first, xp.where(better, own, best)
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

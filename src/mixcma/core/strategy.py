@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import lambertw
+
+from mixcma.core.namespace import Array
 
 # C is decomposed anew when the updates since the last time have replaced this part of it: at N = 20, 40 and
 # 60 every 6, 18 and 37 generations. Against every generation that costs one or two percent more evaluations.
@@ -87,28 +90,28 @@ def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | N
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Paces:
-    """The constants of mix for each number n of live coordinates, arrays of N + 1: docs/mix.md."""
+class Paces(NamedTuple):
+    """The constants of mix for a number n of live coordinates: docs/mix.md."""
 
-    c_sigma: NDArray[np.float64]
-    chi: NDArray[np.float64]
-    c_1: NDArray[np.float64]
-    c_c: NDArray[np.float64]
-    eta_C: NDArray[np.float64]
-    eta_sigma: NDArray[np.float64]
-    distance: NDArray[np.float64]  # a: how much more the far candidates count while the search moves
+    c_sigma: Array
+    chi: Array
+    c_1: Array
+    c_c: Array
+    eta_C: Array
+    eta_sigma: Array
+    distance: Array  # a: how much more the far candidates count while the search moves
 
 
 @lru_cache(maxsize=64)
-def paces(dimension: int, popsize: int, mu_w: float) -> Paces:
+def paces(dimension: int, popsize: int, mu_w: float) -> NDArray[np.float64]:
+    """A row for each n from 0 to N, in the order of `Paces`."""
     n, lam = np.maximum(np.arange(dimension + 1.0), 1.0), popsize
     c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
     c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
     natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
     # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + n), solved for h by Lambert's W
     lambert = lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real
-    return Paces(
+    columns = Paces(
         c_sigma=np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1))),
         chi=np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2)),
         c_1=c_1,
@@ -117,3 +120,4 @@ def paces(dimension: int, popsize: int, mu_w: float) -> Paces:
         eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
         distance=np.minimum(1.0, np.sqrt(lam / n)) * np.sqrt(2 * lambert - 1),
     )
+    return np.stack(columns, axis=-1)
