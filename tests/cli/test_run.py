@@ -192,9 +192,8 @@ def test_a_run_stopped_and_resumed_ends_like_the_unbroken_one(python_problem, tm
     path = python_problem(budget=120, more=f"workers = {workers}", body=body)
     assert mixcma("run", path, "--run-file", tmp_path / "unbroken.db", "--quiet").returncode == 0
     command = [sys.executable, "-c", "from mixcma.cli import main; main()", "run", str(path)]
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background jobs ignore it, and so would it
+    # where the tests run in a shell's background, SIGINT is ignored, and children would inherit that
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     signal.signal(signal.SIGINT, before)
     run_file = path.with_suffix(".db")

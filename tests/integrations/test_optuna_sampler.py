@@ -22,7 +22,6 @@ from optuna.trial import TrialState, create_trial
 from mixcma import Optimizer, Outcome
 from mixcma.integrations.optuna.fold import HISTORY_POPULATIONS
 from mixcma.outcome import read_outcomes
-from mixcma.stream import Stream
 from tests.integrations.optuna_studies import (
     SAME_SPACE,
     SPACE,
@@ -333,7 +332,7 @@ def test_many_trials_of_others_are_a_history_to_start_from():
     study.add_trials(before)
     ran(study, 1)
     optimizer = Optimizer(SAME_SPACE, seed=1, popsize=4, history=[(trial.params, trial.value) for trial in before])
-    assert evaluated(study)[-1] == Stream(optimizer).draw(len(before)).params
+    assert evaluated(study)[-1] == optimizer.ask()[0].params
     again, anew = next_ones(ran(study, 9))
     assert again == anew
 
@@ -589,3 +588,19 @@ def test_choices_that_json_does_not_know_are_searched_in_memory():
 def test_ints_given_as_a_space_may_be_alone():
     study = ran(new_study(space={"n": IntDistribution(0, 9)}), 10, lambda trial: trial.suggest_int("n", 0, 9))
     assert len(taken(study)) == 2
+
+
+def test_restarts_too_are_those_of_minimize():
+    """One worker alone evaluates the very points, run after run."""
+
+    def flat(params):
+        return float(params["n"] > 20)
+
+    study = optuna.create_study(sampler=sampler(seed=3))
+    ran(study, 200, lambda trial: flat(suggest(trial)))
+    alone = []
+    minimize(
+        lambda params: alone.append(params) or flat(params), SAME_SPACE, budget=200, seed=3, popsize=4, cache=False
+    )
+    assert len({about["run"] for about in carried(study)}) > 1
+    assert evaluated(study) == alone

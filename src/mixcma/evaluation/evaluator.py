@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from queue import SimpleQueue
 from typing import NamedTuple, Protocol
 
 from mixcma.evaluation.objective import Objective, Report, UnsendableObjective, error_text, evaluate, unloadable
@@ -76,6 +77,7 @@ class OnExecutor:
         self._waiting: deque[int] = deque()
         self._suspects: deque[int] = deque()
         self._flying: dict[Future[Report], int] = {}
+        self._done: SimpleQueue[Future[Report]] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._params: dict[int, Params] = {}
         self._deaths: dict[int, int] = {}
@@ -107,8 +109,7 @@ class OnExecutor:
     def next(self) -> Finished:
         while not self._finished:
             self._send()
-            done, _ = wait(self._flying, return_when=FIRST_COMPLETED)
-            self._settle(done)
+            self._settle(self._landed())
         finished = self._finished.popleft()
         del self._params[finished.ticket]
         self._deaths.pop(finished.ticket, None)
@@ -134,11 +135,22 @@ class OnExecutor:
             self._engine.make_again()
             future = self._engine.submit(self._params[ticket], ticket)
         self._flying[future] = ticket
+        future.add_done_callback(self._done.put)
+
+    def _landed(self) -> set[Future[Report]]:
+        """Wait for a future, and take all that are done by then.
+
+        Not by concurrent.futures.wait: a Ctrl-C inside it can leave futures locked, and their threads waiting for ever.
+        """
+        done = {self._done.get()}
+        while not self._done.empty():
+            done.add(self._done.get())
+        return done & self._flying.keys()
 
     def _settle(self, done: set[Future[Report]]) -> None:
         broken = any(isinstance(_error(future), BrokenExecutor) for future in done)
-        if broken:  # then all of its futures end at once
-            done, _ = wait(self._flying)
+        while broken and len(done) < len(self._flying):  # then all of its futures end at once
+            done |= self._landed()
         for future in sorted(done, key=self._flying.__getitem__):
             ticket, error = self._flying.pop(future), _error(future)
             if error is None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
 from mixcma.core.methods import Cma
+from mixcma.core.stopping import Stopping
 from mixcma.core.strategy import strategy
 from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
@@ -28,16 +29,21 @@ from mixcma.stream import OLDEST_RESULT, Drawn, Stream
 
 # So many populations of earlier trials are a history to start from; fewer are used as results.
 HISTORY_POPULATIONS = 5
+# How precise the user wants the values to be is not known, so a run goes on until they are equal up to rounding.
+CONVERGED = Stopping(flat_tolerance=0.0)
+# Where the noise of trials begins that are older than the run they are drawn in.
+LATE_SLOTS = 2**40
 # States kept to go back to, where another chain of records turns out to be the longest.
 STATES_KEPT = 8
 
 
 class Point(NamedTuple):
-    """What a trial was drawn from, and by which generation. The slot is the number of its noise: the trial's own."""
+    """What a trial was drawn from, by which generation, and with which noise."""
 
+    trial: int  # the trial's own number: what is copied from another does not count
     run: int
     generation: int
-    slot: int
+    slot: int  # number of its noise in the run
     latent: NDArray[np.float64]
     unmutated: NDArray[np.float64]  # before integers were mutated, where the method does that
 
@@ -51,7 +57,7 @@ class Point(NamedTuple):
 def point_from_json(about: Mapping[str, Any]) -> Point:
     latent = np.array(about["latent"])
     unmutated = np.array(about["unmutated"]) if "unmutated" in about else latent
-    return Point(about["run"], about["generation"], about["slot"], latent, unmutated)
+    return Point(about["trial"], about["run"], about["generation"], about["slot"], latent, unmutated)
 
 
 class Position(NamedTuple):
@@ -96,17 +102,25 @@ class Fold:
     def suggest(self, number: int, trials: Sequence[FrozenTrial], seed: int, mean: list[float] | None) -> Suggestion:
         """A candidate for the trial `number`, drawn from all that the trials know.
 
-        `seed` and `mean` are for a search that begins here. The noise is that of the trial's number: no two have
-        the same, and nobody has to agree on it.
+        `seed` and `mean` are for a search that begins here.
         """
         self._read(trials)
         self._follow()
         record = self._advance(number, seed, mean)
-        drawn = self._stream.draw(number)
-        attribute = Point(drawn.run, drawn.generation, number, drawn.latent, drawn.unmutated).to_json()
+        drawn = self._stream.draw(self._slot(number))
+        attribute = Point(number, *drawn[3:], drawn.latent, drawn.unmutated).to_json()
         if record is not None:
             attribute["record"] = record.to_json()
         return Suggestion(self.parameters.suggested(drawn.params), attribute, drawn.run)
+
+    def _slot(self, number: int) -> int:
+        """The number of a trial's noise, counted from the one that began the run: no two trials have the same.
+
+        So one worker alone draws what `Optimizer` does. Trials that are older than the run come after all others.
+        """
+        assert self._at is not None
+        first = self._at.start.carrier
+        return number - first if number >= first else LATE_SLOTS + number
 
     # What is in the study
 
@@ -116,7 +130,7 @@ class Fold:
             self._trials[number] = trial
             about = trial.system_attrs.get(self.key)
             # a trial that was added or tried again may carry what was copied from another
-            if number not in self._points and about is not None and about["slot"] == number:
+            if number not in self._points and about is not None and about.get("trial") == number:
                 self._points[number] = point_from_json(about)
                 if "record" in about:
                     self._incomplete[number] = record_from_json(number, about["record"])
@@ -253,6 +267,7 @@ class Fold:
             popsize=ipop_popsize(self._popsize, start.run),
             mean=mean,
             history=self._history(start.history, start.unfinished),
+            stopping=CONVERGED,
             run=start.run,
         )
         self._stream = Stream(self._optimizer)
@@ -265,7 +280,7 @@ class Fold:
         generation = now if point is not None and point.generation == now else now - OLDEST_RESULT
         latents = self._latent(number)
         assert latents is not None
-        return Drawn({}, *latents, self._optimizer.run, generation, number)
+        return Drawn({}, *latents, self._optimizer.run, generation, 0 if point is None else point.slot)
 
     def _latent(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The latent points of what was really evaluated, mutated and not; None if it tells nothing of this space."""
