@@ -19,7 +19,7 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage, RetryHe
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState, create_trial
 
-from mixcma import Optimizer, Outcome
+from mixcma import Optimizer, Outcome, minimize
 from mixcma.integrations.optuna.fold import HISTORY_POPULATIONS
 from mixcma.outcome import read_outcomes
 from tests.integrations.optuna_studies import (
