@@ -1,9 +1,10 @@
-"""What several commands share: reading their files, and failing with a sentence."""
+"""What several commands share: reading their files and lists, drawing, and failing with a sentence."""
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -58,3 +59,27 @@ def record_of(path: Path) -> Record:
         return read(path)
     except ValueError as error:
         fail(str(error))
+
+
+def words(known: Sequence[str]) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]:
+    """Reads a comma-separated list, each word one of those known, and taken once."""
+
+    def parse(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+        if text is None:
+            return None
+        listed = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+        for word in listed:
+            if word not in known:
+                raise click.BadParameter(f"{word!r} is not one of {', '.join(known)}")
+        return listed
+
+    return parse
+
+
+def drawing(module: str) -> Any:
+    """A module that draws, before any work is done for it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        message = 'drawing needs matplotlib, which is not installed; install it with: pip install "mixcma[report]"'
+        raise click.ClickException(message) from error

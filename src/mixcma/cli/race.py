@@ -14,6 +14,7 @@ import rich.progress as bars
 from rich.console import Console
 from rich.table import Table
 
+from mixcma.cli.common import drawing, words
 from mixcma.experiments.race.beds import BEDS, Choice
 from mixcma.experiments.race.racers import RACERS
 from mixcma.experiments.race.runner import Result, cells_of, run_bed
@@ -21,21 +22,6 @@ from mixcma.experiments.race.tables import ROWS, Row, headers, shown, write_resu
 
 INSTALL = 'install it with: pip install "mixcma[bench]"'
 PROBLEMS = tuple(dict.fromkeys(name for bed in BEDS.values() for name in bed.problems))
-
-
-def _words(known: Sequence[str]) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]:
-    """Reads a comma-separated list, each word one of those known."""
-
-    def parse(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
-        if text is None:
-            return None
-        words = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
-        for word in words:
-            if word not in known:
-                raise click.BadParameter(f"{word!r} is not one of {', '.join(known)}")
-        return words
-
-    return parse
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -55,14 +41,14 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 
 
 @click.command()
-@click.option("--beds", default=",".join(BEDS), show_default=True, callback=_words(tuple(BEDS)))
+@click.option("--beds", default=",".join(BEDS), show_default=True, callback=words(tuple(BEDS)))
 @click.option(
     "--methods",
     default=",".join(RACERS),
-    callback=_words(tuple(RACERS)),
+    callback=words(tuple(RACERS)),
     help=f"The racers. Default: all, {', '.join(RACERS)}.",
 )
-@click.option("--problems", callback=_words(PROBLEMS), help="Default: all of the beds.")
+@click.option("--problems", callback=words(PROBLEMS), help="Default: all of the beds.")
 @click.option("--dimensions", callback=_numbers, help="Of paper and bbob-mixint. Default: 20,40 and 5,10,20,40.")
 @click.option("--instances", default="1-3", show_default=True, callback=_numbers, help="Of bbob-mixint.")
 @click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Runs a problem, other beds.")
@@ -99,7 +85,7 @@ def race(
     The same command goes on where it was; finished runs are kept in the folder of --out.
     """
     console = Console(soft_wrap=True)
-    figures = _figures()
+    figures = drawing("mixcma.experiments.race.figures")
     racers = _installed_racers(console, methods)
     if against is not None and against not in racers:
         raise click.BadParameter(f"{against!r} is not one of the racers: {', '.join(racers)}", param_hint="--against")
@@ -178,16 +164,6 @@ def _print_rows(console: Console, bed: str, rows: Sequence[Row]) -> None:
         for row in group:
             table.add_row(*(shown(row.get(name)) for name in names), style="yellow" if row["errors"] else None)
     console.print(table, soft_wrap=False)
-
-
-def _figures() -> Any:
-    """The drawing module, before any work is done for it."""
-    try:
-        from mixcma.experiments.race import figures
-    except ModuleNotFoundError as error:
-        message = 'drawing needs matplotlib, which is not installed; install it with: pip install "mixcma[report]"'
-        raise click.ClickException(message) from error
-    return figures
 
 
 @contextmanager

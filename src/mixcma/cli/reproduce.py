@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from mixcma.batch import Backend, Watch
+from mixcma.cli.common import drawing, words
 from mixcma.core.methods import METHODS
 from mixcma.experiments import alpha as alpha_experiment
 from mixcma.experiments import stagnation as stagnation_experiment
@@ -48,22 +49,6 @@ def _out(name: str) -> Command:
     )
 
 
-Parse = Callable[[click.Context, click.Parameter, str], Any]
-
-
-def _words(known: Sequence[str]) -> Parse:
-    """Reads a comma-separated list, each word one of those known."""
-
-    def parse(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
-        words = tuple(word.strip() for word in text.split(","))
-        for word in words:
-            if word not in known:
-                raise click.BadParameter(f"{word!r} is not one of {', '.join(known)}")
-        return words
-
-    return parse
-
-
 def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
     """Reads a comma-separated list of whole numbers of at least 2."""
     try:
@@ -76,13 +61,13 @@ def _dimensions(context: click.Context, parameter: click.Parameter, text: str) -
 
 
 FUNCTIONS_OPTION = click.option(
-    "--functions", default=",".join(PAPER_FUNCTIONS), callback=_words(PAPER_FUNCTIONS), help="Default: all six."
+    "--functions", default=",".join(PAPER_FUNCTIONS), callback=words(PAPER_FUNCTIONS), help="Default: all six."
 )
 DIMENSIONS_OPTION = click.option(
     "--dimensions", default=",".join(map(str, table_experiment.DIMENSIONS)), show_default=True, callback=_dimensions
 )
 METHODS_OPTION = click.option(
-    "--methods", default=",".join(table_experiment.METHODS), show_default=True, callback=_words(tuple(METHODS))
+    "--methods", default=",".join(table_experiment.METHODS), show_default=True, callback=words(tuple(METHODS))
 )
 
 
@@ -132,7 +117,7 @@ def table(
 @_options
 def alpha(dimensions: Sequence[int], trials: int, seed: int, backend: Backend, out: Path) -> None:
     """Section 5.1: 48 sizes of the margin on SphereInt, as the two heat maps of Figure 4."""
-    figures = _figures()
+    figures = drawing("mixcma.experiments.figures")
     points = alpha_experiment.grid(dimensions)
     with _long_work("settings", len(points), out) as (started, finished):
         records = alpha_experiment.reproduce_alpha(
@@ -150,7 +135,7 @@ def alpha(dimensions: Sequence[int], trials: int, seed: int, backend: Backend, o
 @_out("stagnation")
 def stagnation(dimension: int, seed: int, out: Path) -> None:
     """Section 3: a failed run of each older method, and the margin's from the same start."""
-    figures = _figures()
+    figures = drawing("mixcma.experiments.figures")
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     try:
@@ -179,16 +164,6 @@ def _print_table(console: Console, rows: list[list[str]]) -> None:
             style = None if row[-1] in ("ok", "") else "yellow"
             shown.add_row(row[0], *row[3:8], row[-1], style=style)
     console.print(shown)
-
-
-def _figures() -> Any:
-    """The drawing module, before any work is done for it."""
-    try:
-        from mixcma.experiments import figures
-    except ModuleNotFoundError as error:
-        message = 'drawing needs matplotlib, which is not installed; install it with: pip install "mixcma[report]"'
-        raise click.ClickException(message) from error
-    return figures
 
 
 @contextmanager
