@@ -27,7 +27,6 @@ from rich.table import Table
 
 from mixcma import Outcome, Space, minimize
 from mixcma.integrations.optuna import MixCmaSampler
-from mixcma.integrations.optuna.fold import CONVERGED
 from mixcma.integrations.optuna.parameters import Parameters
 from mixcma.problems import DESIGNS, problem
 
@@ -98,7 +97,7 @@ def alone(case: Case, seed: int) -> int | None:
     inside = Parameters(case.distributions)
     result = minimize(
         lambda params: case.evaluate(inside.suggested(params)),
-        started, budget=case.budget, target=case.target, seed=seed, cache=False, stopping=CONVERGED,
+        started, budget=case.budget, target=case.target, seed=seed, cache=False,
     )  # fmt: skip
     return result.evaluations if result.feasible and result.value <= case.target else None
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
 from mixcma.core.methods import Cma
-from mixcma.core.stopping import Stopping
 from mixcma.core.strategy import strategy
 from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
@@ -29,8 +28,6 @@ from mixcma.stream import OLDEST_RESULT, Drawn, Stream
 
 # So many populations of earlier trials are a history to start from; fewer are used as results.
 HISTORY_POPULATIONS = 5
-# How precise the user wants the values to be is not known, so a run goes on until they are equal up to rounding.
-CONVERGED = Stopping(flat_tolerance=0.0)
 # Where the noise of trials begins that are older than the run they are drawn in.
 LATE_SLOTS = 2**40
 # States kept to go back to, where another chain of records turns out to be the longest.
@@ -267,7 +264,7 @@ class Fold:
             popsize=ipop_popsize(self._popsize, start.run),
             mean=mean,
             history=self._history(start.history, start.unfinished),
-            stopping=CONVERGED,
+            target=0.0,  # a run is given up as flat like any other, but not on its way to zero
             run=start.run,
         )
         self._stream = Stream(self._optimizer)
