@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
 from mixcma.core.coordinates import cell_centre, cell_index, values_at
-from mixcma.core.freezing import centred, jumped, mutation_rate, transformed
+from mixcma.core.freezing import centred, jumped, mutation_rate
 from mixcma.core.methods import Mix, Setting, tell
+from mixcma.core.natural import covariance
 from mixcma.core.state import decompose, initial_state
 from mixcma.core.strategy import Paces, paces, strategy
 from mixcma.encoding import Encoding
@@ -33,12 +34,14 @@ def violation(values: Array) -> Array:
 
 @pytest.mark.parametrize("popsize", [4, 12, 50])
 def test_the_constants_are_those_of_the_document(popsize: int) -> None:
-    mu_w = strategy(20, popsize).mu_w
-    table = Paces._make(paces(20, popsize, mu_w).T)
+    fixed = strategy(20, popsize)
+    mu_w, table = fixed.mu_w, Paces._make(paces(fixed, 10))
     for n in range(1, 21):
         literal = mix_constants(n, popsize, mu_w)
-        for name in ("c_sigma", "chi", "c_1", "c_c", "eta_C", "eta_sigma"):
+        for name in ("chi", "c_1", "eta_C", "eta_sigma"):
             np.testing.assert_allclose(getattr(table, name)[n], getattr(literal, name), rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(1 - table.keeps_sigma[n], literal.c_sigma, rtol=1e-12)
+        np.testing.assert_allclose(1 - table.keeps_c[n], literal.c_c, rtol=1e-12)
         np.testing.assert_allclose(table.distance[n], literal.a, rtol=1e-9)
 
 
@@ -83,8 +86,8 @@ def assert_same_run(
         live = state.live > 0
         for name in ("m", "sigma", "C", "p_sigma", "p_c", "A"):
             fast, expected = np.asarray(getattr(state, name)), np.asarray(getattr(literal, name))
-            if name == "A":
-                fast, expected = fast[live], expected[live]
+            if name in ("A", "C"):
+                fast, expected = (each[live] if name == "A" else each[np.ix_(live, live)] for each in (fast, expected))
             scale = np.abs(expected).max(initial=0.0)
             np.testing.assert_allclose(
                 np.reshape(fast, expected.shape), expected, rtol=RTOL, atol=RTOL * scale,
@@ -103,9 +106,13 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     root, older = rng.standard_normal((2, n, n))
     C = root @ root.T + 1e-6 * np.eye(n)
     y = rng.standard_normal((12, n)) @ root.T
-    w = rng.standard_normal(12)
+    w, p_c, d = rng.standard_normal(12), rng.standard_normal(n), rng.standard_normal()
     x = y @ (older @ older.T)
-    new = transformed(C, np.array([eta]), w, y, x, np.array([rng.standard_normal()]))
+    pace = Paces._make(paces(strategy(n), n)[:, n])._replace(eta_C=eta)
+    new = covariance(pace, C, w, y, x, np.array([d]), p_c)
+    K = eta / 2 * ((y.T * w) @ x - d * np.eye(n))
+    whole = (1 - pace.c_1) * (np.eye(n) + K) @ C @ (np.eye(n) + K).T + pace.c_1 * np.outer(p_c, p_c)
+    np.testing.assert_allclose(new, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
     assert np.linalg.eigvalsh((new + new.T) / 2)[0] >= -1e-9 * np.abs(new).max()
 
 
@@ -142,12 +149,13 @@ def test_the_centre_of_a_cell_is_its_value() -> None:
 
 
 def test_mutations_become_rarer_but_never_cease() -> None:
-    live = np.array([1.0, 0.0, 0.0, 0.0])
-    rates = [float(mutation_rate(0.1, live, np.array([float(idle)]), 12)[0]) for idle in (0, 1, 10, 10**6)]
+    table = paces(strategy(4, 12), 3)
+    some_live, none_live = (Paces._make(table[:, n]) for n in (1, 0))
+    rates = [float(mutation_rate(some_live, np.array([float(idle)]))[0]) for idle in (0, 1, 10, 10**6)]
     assert rates == sorted(rates, reverse=True)
-    assert rates[0] == pytest.approx(1 - 0.9**3)
+    assert rates[0] == pytest.approx(1 - 0.73)
     assert rates[-1] == 0.05
-    assert mutation_rate(0.1, np.zeros(4), np.array([10.0]), 12) == 1.0  # nothing else would change
+    assert mutation_rate(none_live, np.array([10.0])) == 1.0  # nothing else would change
 
 
 @pytest.mark.parametrize("popsize", [4, 8, 16, 64])

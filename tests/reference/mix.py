@@ -182,21 +182,17 @@ def mutated(s: Vector, frozen: list[int], k: int) -> list[int]:
 
 
 def jump(c: int, count: int, t: float) -> int:
-    # from cell c of 1, ..., count
-    neighbour = c + 1 if c < count else c - 1
-    if t == 0.5:  # infinitely far: there is no such cell either way
-        return neighbour
-    # floor(|2 t_ij - 1|^(-1/2)) cells
-    distance = math.floor(abs(2 * t - 1) ** (-1 / 2))
-    # up if t_ij > 1/2, else down
-    direction = 1 if t > 0.5 else -1
-    if 1 <= c + direction * distance <= count:
-        return c + direction * distance
-    # if no such cell exists as far the other way
-    if 1 <= c - direction * distance <= count:
-        return c - direction * distance
-    # if there is none either, to a neighbour, up unless c is the last
-    return neighbour
+    # from cell c of 1, ..., count: up if t_ij > 1/2, else down
+    up = t >= 0.5
+    room = count - c if up else c - 1
+    # no cell on that side: the neighbour on the other
+    if room == 0:
+        return c - 1 if up else c + 1
+    # floor(|2 t_ij - 1|^(-1/2)) cells, or as many as there are
+    distance = room
+    if t != 0.5:
+        distance = min(room, math.floor(abs(2 * t - 1) ** (-1 / 2)))
+    return c + distance if up else c - distance
 
 
 # Update, Step 2
@@ -452,6 +448,7 @@ class Mix:
         self.g_long = 0
         self.g_idle = 0
         self.best: Outcome | None = None  # the best outcome so far
+        self.z: Matrix = []
         self.y: Matrix = []
         self.points: Matrix = []  # v_i
 
@@ -496,10 +493,12 @@ class Mix:
         if s.t % self.eigen_interval == 0:
             s.root, s.inverse_root = cma.matrix_roots(s.C)
 
-        # 1. y_i = l * (C^(1/2) (l * xi_i)),  v_i = m + sigma A y_i
+        # 1. z_i = l * xi_i,  y_i = l * (C^(1/2) z_i),  v_i = m + sigma A y_i
+        self.z = []
         self.y = []
         self.points = []
         for i in range(popsize):
+            self.z.append(masked(live, noise.normal[i]))
             self.y.append(sample_y(s.root, live, noise.normal[i]))
             self.points.append(margin.sample_v(s.m, s.sigma, s.A, self.y[i]))
 
@@ -576,19 +575,23 @@ class Mix:
                 v_j = [v[i][j] for i in range(popsize)]
                 new_m[j] = moved_frozen_mean(old_m[j], w_plus, v_j, self.coordinates[j])
 
-        # 3. Centring; y_ij = (x_ij - m_j) / (sigma A_j) of the moved points x_i, 0 for frozen j
-        y = [list(y_i) for y_i in self.y]
+        # 3. Centring; the moves, divided by sigma A_j, are added to y_i, and l * (C^(-1/2) of them) to z_i
+        moved_y = [[0.0] * N for _ in range(popsize)]
         for j in live_discrete:
             v_j = [v[i][j] for i in range(popsize)]
             moves = centring_moves(w_plus, v_j, old_m[j], self.coordinates[j])
             for i in range(popsize):
-                y[i][j] = (v_j[i] + moves[i] - old_m[j]) / (s.sigma * s.A[j])
-
-        # 4. Path: z_i = l * (C^(-1/2) y_i),  r_i = w+_i - 1/lambda
+                moved_y[i][j] = moves[i] / (s.sigma * s.A[j])
+        y = []
         z = []
+        for i in range(popsize):
+            moved_z = masked(live, cma.times(s.inverse_root, moved_y[i]))
+            y.append([self.y[i][j] + moved_y[i][j] for j in range(N)])
+            z.append([self.z[i][j] + moved_z[j] for j in range(N)])
+
+        # 4. Path: r_i = w+_i - 1/lambda
         r = []
         for i in range(popsize):
-            z.append(masked(live, cma.times(s.inverse_root, y[i])))
             r.append(w_plus[i] - 1 / popsize)
         new_p_sigma = update_p_sigma(s.p_sigma, live, weighted_sum(r, z), mu_w, k)
         length = cma.euclidean_norm(new_p_sigma)
@@ -666,6 +669,7 @@ class Mix:
         for j in range(N):
             if new_live[j] != live[j]:
                 new_C = identity_at(new_C, j)
+                s.root, s.inverse_root = identity_at(s.root, j), identity_at(s.inverse_root, j)
                 new_p_sigma[j] = 0.0
                 new_p_c[j] = 0.0
 

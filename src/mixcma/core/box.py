@@ -17,8 +17,7 @@ def box_penalty(coordinates: Coordinates, v: Array, weight: float) -> Array:
     return weight * squared_norm((v - feasible) / S)[..., 0]
 
 
-def distance_outside(coordinates: Coordinates, v: Array, sd: Array) -> Array:
-    """How far candidates lie outside, in standard deviations: sum_j (v_j - clip v_j)^2 / sd_j^2. (..., L)."""
+def overshoot(coordinates: Coordinates, v: Array) -> Array:
+    """How far candidates lie beyond the bounds, (..., L, N); 0 inside."""
     xp = namespace(v)
-    inside = xp.minimum(xp.maximum(v, coordinates.latent_low), coordinates.latent_high)
-    return squared_norm((v - inside) / sd[..., None, :])[..., 0]
+    return v - xp.minimum(xp.maximum(v, coordinates.latent_low), coordinates.latent_high)

@@ -2,67 +2,116 @@
 
 from __future__ import annotations
 
-from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
-from mixcma.core.namespace import Array, namespace, ndtr, ndtri
+from typing import NamedTuple
 
-# Of candidates, at least so many are mutated, however long nothing has come of it.
-LEAST_MUTATED = 0.05
-# Mutations are made at the full rate for as long as each frozen coordinate takes to be tried so often.
-TRIES = 4.0
-# Jumps beyond this many cells cannot be told apart in floats.
-LONGEST_JUMP = 2.0**40
+from mixcma.core.coordinates import Coordinates, cell_centre, cell_index
+from mixcma.core.margin import corrected
+from mixcma.core.namespace import Array, idle, namespace, ndtr
+from mixcma.core.sampling import Noise, Sample
+from mixcma.core.setting import Setting
+from mixcma.core.state import State, deviations
+from mixcma.core.strategy import Paces
+from mixcma.core.update import combine
+
+# Integers freeze at this many times the margin.
+FREEZES_AT = 2.0
+# Jumps are shorter than 2**40 cells, so that they can be told apart in floats.
+SHORTEST = 2.0**-80
 
 
 def mutated(
-    coordinates: Coordinates,
-    alpha: float,
-    m: Array,
-    live: Array,
-    idle: Array,
-    v: Array,
-    normal: Array,
-    choice: Array,
-    jump: Array,
+    coordinates: Coordinates, pace: Paces, m: Array, live: Array, idle_for: Array, v: Array, noise: Noise
 ) -> Array:
     """The latent points (..., L, N) with some of their frozen coordinates mutated.
 
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
-    are mutated, so that P(k or more) = q / k. `choice` and `jump` are uniforms in (0, 1], (..., L, N).
+    are mutated, so that P(k or more) = q / k.
     """
     xp = namespace(v)
-    frozen = 1.0 - live[..., None, :]
-    n_frozen = xp.maximum(xp.sum(frozen, axis=-1, keepdims=True), 1.0)
-    q = mutation_rate(alpha, live, idle, v.shape[-2])[..., None, :]
-    u = ndtr(xp.sum(frozen * normal, axis=-1, keepdims=True) / xp.sqrt(n_frozen))
-    count = xp.minimum(xp.floor(q / u), n_frozen)  # (..., L, 1)
-    choice = xp.where(frozen > 0.0, choice, 2.0)
-    first = choice <= xp.min(choice, axis=-1, keepdims=True)
-    chosen = (frozen > 0.0) & (count >= 1.0) & (first | (choice < (count - 1.0) / n_frozen))
+    frozen = 1.0 - live
+    q = mutation_rate(pace, idle_for)
+    u = ndtr(xp.matvec(noise.normal, frozen) / pace.root_frozen)  # (..., L)
+    if idle(u <= q):
+        return v
+    count = xp.minimum(xp.floor(q / u), pace.frozen)
+    choice = noise.sign + 2.0 * live[..., None, :]  # beyond 1 for the live ones
+    reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / pace.frozen) * (count >= 1.0)
     cell = cell_index(coordinates, m)[..., None, :]
-    return xp.where(chosen, cell_centre(coordinates, jumped(coordinates, cell, jump)), v)
+    jumped_to = cell_centre(coordinates, jumped(coordinates, cell, noise.geometric))
+    return xp.where(choice <= reach[..., None], jumped_to, v)
 
 
-def mutation_rate(alpha: float, live: Array, idle: Array, popsize: int) -> Array:
+def mutation_rate(pace: Paces, idle_for: Array) -> Array:
     """q (..., 1): the part of the candidates that are mutated; it falls while nothing succeeds."""
-    xp = namespace(live)
-    n = xp.sum(live, axis=-1, keepdims=True)
-    n_frozen = live.shape[-1] - n
-    full = 1.0 - (1.0 - alpha) ** xp.maximum(n_frozen, 1.0)
-    lasting = TRIES * n_frozen / (popsize * full)
-    q = xp.maximum(full * lasting / xp.maximum(lasting + idle, 1.0), xp.minimum(full, LEAST_MUTATED))
-    return xp.where(n > 0.0, q, 1.0)
+    xp = namespace(idle_for)
+    return xp.maximum(pace.mutates * pace.lasting / (pace.lasting + idle_for), pace.mutates_always)
 
 
 def jumped(coordinates: Coordinates, cell: Array, uniform: Array) -> Array:
-    """Another cell, d away, with P(d or more) = d^-2; back, or to a neighbour, where there is none."""
+    """Another cell, d away, with P(d or more) = d^-2; the last one on that side where there are fewer.
+
+    Where there is none, it is the neighbour on the other side.
+    """
     xp = namespace(uniform)
     away = 2.0 * uniform - 1.0
-    length = xp.minimum(xp.floor(xp.maximum(xp.abs(away), LONGEST_JUMP**-2) ** -0.5), LONGEST_JUMP)
-    step = xp.where(away > 0.0, length, -length)
-    there, back = cell + step, cell - step
-    neighbour = xp.where(cell < coordinates.last, cell + 1.0, cell - 1.0)
-    back = xp.where((back >= 0.0) & (back <= coordinates.last), back, neighbour)
-    return xp.where((there >= 0.0) & (there <= coordinates.last), there, back)
+    length = xp.floor(1.0 / xp.sqrt(xp.maximum(xp.abs(away), SHORTEST)))
+    there = xp.minimum(xp.maximum(cell + xp.copysign(length, away), 0.0), coordinates.last)
+    inward = xp.where(cell > 0.0, cell - 1.0, 1.0)
+    return xp.where(there == cell, inward, there)
+
+
+class Learnt(NamedTuple):
+    """What a generation says of the integers."""
+
+    m: Array  # (..., N) frozen ones moved
+    sample: Sample  # live ones centred
+    idle: Array  # (..., 1)
+    succeeded: Array | None  # (..., N) bool: frozen ones that may live again; None if there is none
+
+
+def integers_learnt(coordinates: Coordinates, state: State, sample: Sample, w_plus: Array) -> Learnt:
+    """Steps 1 to 3: adoption, success, centring."""
+    xp = namespace(state.m)
+    cells, cell = cell_index(coordinates, sample.v), cell_index(coordinates, state.m)[..., None, :]
+    left = coordinates.margin & (cells != cell)  # (..., L, N)
+    if idle(left):
+        return Learnt(state.m, sample, state.idle + 1.0, None)
+    live, frozen, leader = state.live > 0.0, state.live == 0.0, sample.leader
+    adopted = xp.zeros_like(frozen)
+    if leader is not None:
+        adopted = (left & leader[..., None]).any(axis=-2) & frozen
+    something_lives = live.any(axis=-1, keepdims=True)  # else all are mutated, and nothing is there to beat
+    left = left & (w_plus > 0.0)[..., None] & (~adopted & something_lives)[..., None, :]
+    succeeded = left.any(axis=-2)
+    waited = xp.where((succeeded | adopted).any(axis=-1, keepdims=True), 0.0, state.idle + 1.0)
+    m, revivable = state.m, succeeded & frozen
+    if not idle(adopted | revivable):
+        m = frozen_mean(coordinates, m, sample, w_plus, adopted, revivable)
+    if not idle(succeeded & live):
+        sample = centred_sample(coordinates, state, sample, cells, left, w_plus)
+    return Learnt(m, sample, waited, revivable)
+
+
+def frozen_mean(
+    coordinates: Coordinates, m: Array, sample: Sample, w_plus: Array, adopted: Array, succeeded: Array
+) -> Array:
+    """The mean, with frozen coordinates where the leader or the successful mutations take them."""
+    xp, reach = namespace(m), coordinates.granularity
+    away = sample.v - m[..., None, :]
+    pulled = combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
+    led = 0.0 if sample.leader is None else combine(sample.leader * 1.0, away)
+    return m + xp.where(adopted, led, xp.where(succeeded, pulled, 0.0))
+
+
+def centred_sample(
+    coordinates: Coordinates, state: State, sample: Sample, cells: Array, left: Array, w_plus: Array
+) -> Sample:
+    """The sample after integer centring of the live coordinates."""
+    live = coordinates.margin & (state.live > 0.0)
+    taking_part = live[..., None, :] & (w_plus > 0.0)[..., None]
+    moved = centred(sample.v, cell_centre(coordinates, cells), left & taking_part, taking_part)
+    more = moved / (state.sigma * state.A)[..., None, :]
+    return sample._replace(y=sample.y + more, z=sample.z + more @ state.inverse_root, step=sample.step + moved)
 
 
 def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
@@ -81,41 +130,41 @@ def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
     return moved + xp.where(available == 0.0, 0.0, part) * opposite
 
 
-def leaving(coordinates: Coordinates, m: Array, sd: Array) -> Array:
-    """The probability that a coordinate leaves the cell of its mean."""
-    xp = namespace(m)
-    k = cell_index(coordinates, m)
-    below = xp.where(k > 0.0, ndtr((threshold_above(coordinates, k - 1.0) - m) / sd), 0.0)
-    above = xp.where(k < coordinates.last, ndtr((m - threshold_above(coordinates, k)) / sd), 0.0)
-    return below + above
+def settled(setting: Setting, state: State, succeeded: Array | None) -> State:
+    """Steps 9 and 10: the margin, and who freezes or lives again. `succeeded` are frozen integers, None if none did."""
+    xp, coordinates = namespace(state.m), setting.coordinates
+    concerned = live = coordinates.margin & (state.live > 0.0)
+    if succeeded is not None:
+        concerned = live | succeeded
+    if idle(concerned):
+        return state
+    sd = xp.where(live, deviations(state) * state.A, setting.frozen_deviation)
+    m, A, leaving = corrected(coordinates, setting.alpha, state.m, sd, state.A)
+    rests = leaving <= FREEZES_AT * setting.alpha * (1 + 1e-9)  # from a centre it is 2 alpha, rounded
+    deviation = sd * (A / state.A)
+    state = state._replace(m=xp.where(concerned, m, state.m), A=xp.where(live, A, state.A))
+    freezes = live & rests
+    revives = concerned & ~live & ~rests
+    return state if idle(freezes | revives) else changed(state, freezes, revives, deviation)
 
 
-def frozen_deviation(coordinates: Coordinates, alpha: float) -> Array:
-    """The standard deviation with which a frozen coordinate comes back: it leaves from its centre with 2 alpha."""
-    return coordinates.granularity / 2 / -float(ndtri(alpha))
+def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> State:
+    """Those that freeze or live again have the identity in C and no paths; frozen ones are 0 in its roots."""
+    xp = namespace(state.m)
+    changes, begins = freezes | revives, revives * 1.0
+    kept = xp.where(changes, 0.0, 1.0)
+    return state._replace(
+        A=xp.where(revives, deviation / state.sigma, state.A),
+        C=replaced(state.C, kept, changes * 1.0),
+        root=replaced(state.root, kept, begins),
+        inverse_root=replaced(state.inverse_root, kept, begins),
+        p_sigma=kept * state.p_sigma,
+        p_c=kept * state.p_c,
+        live=xp.where(changes, begins, state.live),
+    )
 
 
-def identity_outside(kept: Array, C: Array) -> Array:
-    """C where both coordinates are kept (1, not 0), the identity elsewhere."""
-    xp = namespace(C)
+def replaced(matrix: Array, kept: Array, diagonal: Array) -> Array:
+    """The matrix where both coordinates are kept (1, not 0), nothing else off the diagonal, and there `diagonal`."""
     inside = kept[..., :, None] * kept[..., None, :]
-    return inside * C + (1.0 - inside) * xp.eye(C.shape[-1])
-
-
-def transformed(C: Array, eta: Array, w: Array, y: Array, x: Array, d: Array) -> Array:
-    """(I + K) C (I + K)^T with K = eta / 2 (sum w_i y_i x_i^T - d I), and x_i = C^(-1) y_i.
-
-    To the first order that is C + eta (sum w_i y_i y_i^T - d C), but it is positive definite whatever the weights are,
-    and however old the C is that x was made with.
-    """
-    kept, eta, w = (1.0 - eta * d / 2)[..., None], eta[..., None], w[..., None]
-    x_C = x @ C
-    cross = y.mT @ (w * x_C)
-    inner = w * (x_C @ x.mT) * w.mT
-    return kept**2 * C + (kept * eta / 2) * (cross + cross.mT) + (eta**2 / 4) * (y.mT @ (inner @ y))
-
-
-def held(change: Array) -> Array:
-    """A change of a logarithm, at most 1 at a time."""
-    xp = namespace(change)
-    return xp.minimum(xp.maximum(change, -1.0), 1.0)
+    return inside * matrix + diagonal[..., None] * namespace(matrix).eye(matrix.shape[-1])

@@ -43,9 +43,11 @@ def squared_norm(vectors: Array) -> Array:
     return namespace(vectors).vecdot(vectors, vectors)[..., None]
 
 
-def idle(mask: Array) -> bool:
+def idle(mask: Array | bool) -> bool:
     """Whether a mask is known to select nothing, so that work which would change nothing can be left out.
 
     A compiled text cannot know; there the work is done, and changes nothing.
     """
-    return isinstance(mask, np.ndarray) and not mask.any()
+    if isinstance(mask, np.ndarray):
+        return not mask.any()
+    return mask is False

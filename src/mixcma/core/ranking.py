@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, namespace
+from mixcma.core.namespace import Array, idle, namespace
 
 
 def _comparison(values: Array, violations: Array | None) -> tuple[Array, Array]:
@@ -31,18 +31,24 @@ def weights_by_rank(cumulative: Array, values: Array, violations: Array | None =
     return (cumulative[last] - cumulative[first]) / (last - first)
 
 
-def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array, Array]:
-    """Whether each candidate is the first best of them and better than `best`, (..., L); and the new best, (..., 2)."""
+def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | None, Array]:
+    """Whether each candidate is the first best of them and better than `best`, (..., L); and the new best, (..., 2).
+
+    None where it is known that none of them is.
+    """
     xp = namespace(values)
-    least = xp.min(values, axis=-1, keepdims=True)
-    violation = xp.zeros_like(least)
-    if violations is not None:
-        violation = xp.min(violations, axis=-1, keepdims=True)
+    if violations is None:
+        least, violation = values.min(axis=-1, keepdims=True), 0.0
+    else:
+        violation = violations.min(axis=-1, keepdims=True)
         values = xp.where(violations == violation, values, xp.inf)
-        least = xp.min(values, axis=-1, keepdims=True)
-    own = xp.concat([violation, least], axis=-1)
-    better = (violation < best[..., :1]) | ((violation == best[..., :1]) & (least < best[..., 1:]))
-    first = xp.arange(values.shape[-1]) == xp.argmin(values, axis=-1)[..., None]
+        least = values.min(axis=-1, keepdims=True)
+    before, value = best[..., :1], best[..., 1:]
+    better = (violation < before) | ((violation == before) & (least < value))
+    if idle(better):
+        return None, best
+    first = xp.arange(values.shape[-1]) == values.argmin(axis=-1)[..., None]
+    own = xp.concat([violation + xp.zeros_like(least), least], axis=-1)
     return better & first, xp.where(better, own, best)
 
 

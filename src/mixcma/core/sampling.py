@@ -8,7 +8,7 @@ from mixcma.core.namespace import Array, namespace, squared_norm
 from mixcma.core.state import State
 from mixcma.core.strategy import Strategy
 
-# Negative weights are divided by ||C^(-1/2) y||^2; a point at the mean itself must not make that a division by 0.
+# A point at the mean itself has no length to divide by.
 SMALLEST_NORM_SQ = 1e-300
 
 
@@ -25,17 +25,17 @@ class Sample(NamedTuple):
     """A generation's candidates, one row each."""
 
     y: Array  # (..., L, N) ~ N(0, C): drives the paths and the covariance
+    z: Array  # (..., L, N) C^(-1/2) y
     step: Array  # (..., L, N) x - m: drives the mean
     v: Array  # (..., L, N) the latent points that are decoded and evaluated
-    norm_sq: Array  # (..., L) ||C^(-1/2) y||^2, which scales the negative weights
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
 
 
-def gaussian(state: State, normal: Array) -> tuple[Array, Array, Array]:
-    """y_i = C^(1/2) xi_i,  x_i - m = sigma y_i,  and ||C^(-1/2) y_i||^2 = ||xi_i||^2."""
+def gaussian(state: State, normal: Array) -> tuple[Array, Array]:
+    """y_i = C^(1/2) xi_i,  x_i - m = sigma y_i."""
     y = normal @ state.root
-    return y, state.sigma[..., None] * y, squared_norm(normal)[..., 0]
+    return y, state.sigma[..., None] * y
 
 
 def expressed(strategy: Strategy, state: State, v: Array, step: Array) -> Sample:
@@ -46,6 +46,7 @@ def expressed(strategy: Strategy, state: State, v: Array, step: Array) -> Sample
     """
     xp, n = namespace(v), strategy.dimension
     y = step / state.sigma[..., None]
-    length = xp.sqrt(xp.maximum(squared_norm(y @ state.inverse_root), SMALLEST_NORM_SQ))
+    z = y @ state.inverse_root
+    length = xp.sqrt(xp.maximum(squared_norm(z), SMALLEST_NORM_SQ))
     kept = xp.minimum(1.0, (n**0.5 + 2 * n / (n + 2)) / length)
-    return Sample(kept * y, kept * step, v, ((kept * length) ** 2)[..., 0])
+    return Sample(kept * y, kept * z, kept * step, v)

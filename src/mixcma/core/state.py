@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mixcma.core.namespace import Array, namespace
+from mixcma.core.namespace import Array, idle, namespace
 
 # Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
 # condition number that ends the run, not as a NaN.
@@ -71,15 +71,22 @@ def map_arrays(function: Callable[..., Array], state: State, *others: State) -> 
 
 
 def decompose(state: State) -> State:
-    """C = B D^2 B^T, and from it the symmetric roots B D B^T and B D^-1 B^T.
+    """C = B D^2 B^T, and from it the symmetric roots B D B^T and B D^-1 B^T; 0 for frozen coordinates.
 
     The symmetric roots do not depend on the signs and order of the eigenvectors, so back ends agree.
     """
     xp = namespace(state.C)
-    eigenvalues, B = xp.linalg.eigh(state.C)
+    C, live = state.C, None
+    if not idle(state.live == 0.0):  # the rows and columns of frozen coordinates are those of the identity
+        live = state.live[..., :, None] * state.live[..., None, :]
+        C = live * C + (1.0 - live) * xp.eye(C.shape[-1])
+    eigenvalues, B = xp.linalg.eigh(C)
     eigenvalues = xp.maximum(eigenvalues, SMALLEST_EIGENVALUE)
     D = xp.sqrt(eigenvalues)[..., None, :]
-    return state._replace(eigenvalues=eigenvalues, root=(B * D) @ B.mT, inverse_root=(B / D) @ B.mT)
+    root, inverse_root = (B * D) @ B.mT, (B / D) @ B.mT
+    if live is not None:
+        root, inverse_root = live * root, live * inverse_root
+    return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
 
 
 def deviations(state: State) -> Array:

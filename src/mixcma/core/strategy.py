@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -91,33 +90,78 @@ def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | N
 
 
 class Paces(NamedTuple):
-    """The constants of mix for a number n of live coordinates: docs/mix.md."""
+    """What mix goes by while n coordinates are live (docs/mix.md): arrays (..., 1), or floats for a single run."""
 
-    c_sigma: Array
-    chi: Array
-    c_1: Array
-    c_c: Array
-    eta_C: Array
-    eta_sigma: Array
-    distance: Array  # a: how much more the far candidates count while the search moves
+    live: Array | float  # n, at least 1
+    keeps_sigma: Array | float  # 1 - c_sigma
+    adds_sigma: Array | float  # sqrt(c_sigma (2 - c_sigma) mu_w)
+    chi: Array | float
+    twice_chi: Array | float
+    eta_sigma: Array | float
+    distance: Array | float  # a: how much more the far candidates count while the search moves
+    keeps_c: Array | float  # 1 - c_c
+    adds_c: Array | float  # sqrt(c_c (2 - c_c) mu_w)
+    c_1: Array | float
+    keeps_C: Array | float  # 1 - c_1
+    eta_C: Array | float
+    floats: Array | float  # n_x, at least 1
+    integers: Array | float  # n_z, live, at least 1
+    apart: Array | float  # min(1, min(n_x, n_z) / 10): how far the groups have step sizes of their own
+    frozen: Array | float  # n_F, at least 1
+    root_frozen: Array | float  # sqrt(n_F)
+    mutates: Array | float  # q0, the part of the candidates that are mutated at first
+    lasting: Array | float  # T, the generations after which it has halved
+    mutates_always: Array | float  # and what it does not fall below
 
 
-@lru_cache(maxsize=64)
-def paces(dimension: int, popsize: int, mu_w: float) -> NDArray[np.float64]:
-    """A row for each n from 0 to N, in the order of `Paces`."""
-    n, lam = np.maximum(np.arange(dimension + 1.0), 1.0), popsize
+# mix: of the candidates, at least so many are mutated, however long nothing has come of it.
+LEAST_MUTATED = 0.05
+# mix: a group of fewer live coordinates has its own step size only in part.
+WHOLE_GROUP = 10
+# mix: mutations are made at the full rate for as long as each frozen coordinate takes to be tried so often.
+TRIES = 4.0
+
+
+def margin_of(integers: int) -> float:
+    """alpha of mix: 1 - 0.73^(1 / D)."""
+    return float(1 - 0.73 ** (1 / max(1, integers)))
+
+
+def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
+    """A column for each n from 0 to N, in the order of `Paces`; `integers` is D."""
+    live, lam, mu_w = np.arange(strategy.dimension + 1.0), strategy.popsize, strategy.mu_w
+    n, frozen = np.maximum(live, 1.0), np.maximum(strategy.dimension - live, 1.0)
+    floats = np.full_like(live, strategy.dimension - integers)  # which are always live
+    c_sigma = np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1)))
+    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
     c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
     c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
     natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
+    chi = np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
     # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + n), solved for h by Lambert's W
     lambert = lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real
-    columns = Paces(
-        c_sigma=np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1))),
-        chi=np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2)),
-        c_1=c_1,
-        c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
-        eta_C=np.minimum(1.0, 1.5 * np.maximum(natural, c_1 + c_mu)),
-        eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
-        distance=np.minimum(1.0, np.sqrt(lam / n)) * np.sqrt(2 * lambert - 1),
+    mutates = 1 - (1 - margin_of(integers)) ** frozen
+    return np.stack(
+        Paces(
+            live=n,
+            keeps_sigma=1 - c_sigma,
+            adds_sigma=np.sqrt(c_sigma * (2 - c_sigma) * mu_w),
+            chi=chi,
+            twice_chi=2 * chi,
+            eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
+            distance=np.minimum(1.0, np.sqrt(lam / n)) * np.sqrt(2 * lambert - 1),
+            keeps_c=1 - c_c,
+            adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
+            c_1=c_1,
+            keeps_C=1 - c_1,
+            eta_C=np.minimum(1.0, 1.5 * np.maximum(natural, c_1 + c_mu)),
+            floats=np.maximum(floats, 1.0),
+            integers=np.maximum(live - floats, 1.0),
+            apart=np.clip(np.minimum(floats, live - floats) / WHOLE_GROUP, 0.0, 1.0),
+            frozen=frozen,
+            root_frozen=np.sqrt(frozen),
+            mutates=mutates,
+            lasting=TRIES * frozen / (lam * mutates),
+            mutates_always=np.where(live > 0, np.minimum(mutates, LEAST_MUTATED), 1.0),
+        )
     )
-    return np.stack(columns, axis=-1)

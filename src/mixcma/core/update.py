@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, namespace
+from mixcma.core.namespace import Array, namespace, squared_norm
+from mixcma.core.sampling import SMALLEST_NORM_SQ
 from mixcma.core.strategy import Strategy
 
 
@@ -31,13 +32,14 @@ def covariance_path(strategy: Strategy, p_c: Array, h_sigma: Array, mean_y: Arra
     return (1 - c) * p_c + (c * (2 - c) * strategy.mu_w) ** 0.5 * h_sigma * mean_y
 
 
-def covariance(strategy: Strategy, C: Array, w: Array, y: Array, p_c: Array, h_sigma: Array, norm_sq: Array) -> Array:
+def covariance(strategy: Strategy, C: Array, w: Array, y: Array, z: Array, p_c: Array, h_sigma: Array) -> Array:
     """C <- (1 - c_1 - c_mu sum w + (1 - h) c_1 c_c (2 - c_c)) C + c_1 p_c p_c^T + c_mu sum w° y y^T.
 
-    w° is w, times N / ||C^(-1/2) y||^2 where w is negative; `norm_sq` (..., L) is that squared norm.
+    w° is w, times N / ||C^(-1/2) y||^2 = N / ||z||^2 where w is negative.
     """
     xp = namespace(C)
     s = strategy
+    norm_sq = xp.maximum(squared_norm(z)[..., 0], SMALLEST_NORM_SQ)
     scaled = s.c_mu * xp.where(w < 0, s.dimension * w / norm_sq, w)
     waiting = s.c_1 * s.c_c * (2 - s.c_c)
     kept = 1 - s.c_1 - s.c_mu * s.weight_sum + waiting

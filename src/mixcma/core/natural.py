@@ -1,0 +1,86 @@
+"""mix, steps 4 to 8 (docs/mix.md): what the live coordinates learn, at the pace of their number.
+
+Frozen coordinates take part in none of it: y, z and the paths are 0 there.
+"""
+
+from __future__ import annotations
+
+from mixcma.core.namespace import Array, idle, namespace, squared_norm
+from mixcma.core.sampling import Sample
+from mixcma.core.state import State
+from mixcma.core.strategy import Paces
+from mixcma.core.update import combine
+
+# The search moves when its path has been long for so many generations.
+LONG_ENOUGH = 5
+
+
+def learnt(pace: Paces, groups: Array, state: State, sample: Sample, w_plus: Array) -> State:
+    """The state after steps 4 to 8. `groups` (N, 3) marks all coordinates, the floats and the integers."""
+    y, z = sample.y, sample.z
+    xp, r = namespace(y), w_plus - 1.0 / w_plus.shape[-1]
+    p_sigma = pace.keeps_sigma * state.p_sigma + pace.adds_sigma * combine(r, z)
+    length = xp.sqrt(squared_norm(p_sigma))
+    long = (state.long + 1.0) * (length >= pace.chi)
+    w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
+    mean_y = combine(w, y)
+    p_c = pace.keeps_c * state.p_c + (pace.adds_c * (length < pace.twice_chi)) * mean_y
+    sums = combine(w, z * z) @ groups  # of the d_j: (..., 3)
+    d = sums[..., :1] / pace.live
+    growth, A = step_sizes(pace, groups, state, sums, d, eta)
+    x = z @ state.inverse_root
+    return state._replace(
+        m=state.m + combine(w, sample.step),
+        sigma=state.sigma * xp.exp(held(growth)),
+        C=covariance(pace, state.C, w, y, x, d, p_c),
+        A=A,
+        p_sigma=p_sigma,
+        p_c=p_c,
+        long=long,
+        generation=state.generation + 1,
+    )
+
+
+def moving_weights(pace: Paces, moves: Array, r: Array, w_plus: Array, z: Array) -> tuple[Array, Array | float]:
+    """w (..., L) and eta_sigma: while the search moves, the farther candidates count more."""
+    if idle(moves):
+        return r, pace.eta_sigma
+    xp = namespace(z)
+    lengths = xp.sqrt(squared_norm(z))[..., 0]  # (..., L)
+    far = w_plus * xp.exp(pace.distance * xp.minimum(lengths, pace.twice_chi))
+    far = far / far.sum(axis=-1, keepdims=True) - 1.0 / r.shape[-1]
+    return xp.where(moves, far, r), xp.where(moves, 1.0, pace.eta_sigma)
+
+
+def step_sizes(
+    pace: Paces, groups: Array, state: State, sums: Array, d: Array, eta: Array | float
+) -> tuple[Array, Array]:
+    """The change of log sigma (..., 1), and A (..., N): the integers have a step size of their own."""
+    growth = eta / 2 * d
+    if idle(pace.apart > 0.0):
+        return growth, state.A
+    d_x, d_z = sums[..., 1:2] / pace.floats, sums[..., 2:] / pace.integers
+    rate = eta / 2 * pace.apart
+    relative = held(rate * (d_z - d_x)) * groups[:, 2] * state.live
+    return growth + rate * (d_x - d), state.A * namespace(d).exp(relative)
+
+
+def covariance(pace: Paces, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
+    """(1 - c_1) (I + K) C (I + K)^T + c_1 p_c p_c^T with K = eta_C / 2 (sum w_i y_i x_i^T - d I), and x_i = C^(-1) y_i.
+
+    To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the
+    weights are, and however old the C is that x was made with. With K = Y^T U X - (1 - kept) I it is
+    kept^2 C + Y^T H + H^T Y, where H = kept U X C + (U X C X^T U) Y / 2.
+    """
+    kept, u = 1.0 - pace.eta_C / 2 * d, pace.eta_C / 2 * w
+    u_x_C = (pace.keeps_C * u)[..., None] * (x @ C)
+    half = kept[..., None] * u_x_C + ((0.5 * u_x_C) @ x.mT * u[..., None, :]) @ y
+    one_side = y.mT @ half
+    rank_one = p_c[..., :, None] * (pace.c_1 * p_c)[..., None, :]
+    return (pace.keeps_C * kept * kept)[..., None] * C + (one_side + one_side.mT) + rank_one
+
+
+def held(change: Array) -> Array:
+    """A change of a logarithm, at most 1 at a time."""
+    xp = namespace(change)
+    return xp.minimum(xp.maximum(change, -1.0), 1.0)
