@@ -13,38 +13,41 @@ from mixcma.core.state import State, deviations
 from mixcma.core.strategy import Paces
 from mixcma.core.update import combine
 
+# Of the candidates, so many are mutated where nothing else is gained.
+MUTATED_WHERE_LEVEL = 0.5
 # Integers freeze at this many times the margin.
 FREEZES_AT = 2.0
 # Jumps are shorter than 2**40 cells, so that they can be told apart in floats.
 SHORTEST = 2.0**-80
 
 
-def mutated(
-    coordinates: Coordinates, pace: Paces, m: Array, live: Array, idle_for: Array, v: Array, noise: Noise
-) -> Array:
+def mutated(coordinates: Coordinates, pace: Paces, state: State, v: Array, noise: Noise) -> Array:
     """The latent points (..., L, N) with some of their frozen coordinates mutated.
 
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
     are mutated, so that P(k or more) = q / k.
     """
     xp = namespace(v)
-    frozen = 1.0 - live
-    q = mutation_rate(pace, idle_for)
-    u = ndtr(xp.matvec(noise.normal, frozen) / pace.root_frozen)  # (..., L)
+    q = mutation_rate(pace, state.idle, state.level)
+    u = ndtr(xp.matvec(noise.normal, 1.0 - state.live) / pace.root_frozen)  # (..., L)
     if idle(u <= q):
         return v
     count = xp.minimum(xp.floor(q / u), pace.frozen)
-    choice = noise.sign + 2.0 * live[..., None, :]  # beyond 1 for the live ones
+    choice = noise.sign + 2.0 * state.live[..., None, :]  # beyond 1 for the live ones
     reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / pace.frozen) * (count >= 1.0)
-    cell = cell_index(coordinates, m)[..., None, :]
+    cell = cell_index(coordinates, state.m)[..., None, :]
     jumped_to = cell_centre(coordinates, jumped(coordinates, cell, noise.geometric))
-    return xp.where(choice <= reach[..., None], jumped_to, v)
+    return xp.where(choice <= xp.minimum(reach, 1.0)[..., None], jumped_to, v)
 
 
-def mutation_rate(pace: Paces, idle_for: Array) -> Array:
-    """q (..., 1): the part of the candidates that are mutated; it falls while nothing succeeds."""
+def mutation_rate(pace: Paces, idle_for: Array, level: Array) -> Array:
+    """q (..., 1): the part of the candidates that are mutated; it falls while nothing succeeds.
+
+    Where the live coordinates gain nothing either, it is at least half of them.
+    """
     xp = namespace(idle_for)
-    return xp.maximum(pace.mutates * pace.lasting / (pace.lasting + idle_for), pace.mutates_always)
+    falling = pace.mutates * pace.lasting / (pace.lasting + idle_for)
+    return xp.maximum(xp.maximum(falling, pace.mutates_always), MUTATED_WHERE_LEVEL * level)
 
 
 def jumped(coordinates: Coordinates, cell: Array, uniform: Array) -> Array:

@@ -86,6 +86,7 @@ class Cma:
             live=state.live,
             long=state.long,
             idle=state.idle,
+            level=state.level,
             best=state.best,
             generation=state.generation + 1,
         )
@@ -235,7 +236,7 @@ class Mix(Cma):
         if not idle(state.live == 0.0):
             z = state.live[..., None, :] * z
             pace = setting.pace(state.live)
-            v = mutated(setting.coordinates, pace, state.m, state.live, state.idle, v, noise)
+            v = mutated(setting.coordinates, pace, state, v, noise)
         return Sample(y, z, step, v)
 
     def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
@@ -276,9 +277,8 @@ def tell(
     if sample.penalty is not None:
         values = values + sample.penalty
     if method.follows_the_leader:
-        leader, best = lead(values, violations, state.best)
-        if leader is not None:
-            sample, state = sample._replace(leader=leader), state._replace(best=best)
+        leader, best, level = lead(values, violations, state.best)
+        sample, state = sample._replace(leader=leader), state._replace(best=best, level=level)
     coordinates = setting.coordinates
     if method.keep_inside and coordinates.latent_low is not None:
         beyond = overshoot(coordinates, sample.v)

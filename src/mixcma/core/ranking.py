@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from mixcma.core.namespace import Array, idle, namespace
 
+# Values whose difference is a smaller part of them are taken for equal.
+ROUNDING = 1e-13
+
 
 def _comparison(values: Array, violations: Array | None) -> tuple[Array, Array]:
     """[i, j]: whether j is strictly better than i, and whether it is at least as good. (..., L, L) each.
@@ -31,10 +34,10 @@ def weights_by_rank(cumulative: Array, values: Array, violations: Array | None =
     return (cumulative[last] - cumulative[first]) / (last - first)
 
 
-def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | None, Array]:
-    """Whether each candidate is the first best of them and better than `best`, (..., L); and the new best, (..., 2).
+def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | None, Array, Array]:
+    """Whether each candidate is the first best of them and better than `best`, (..., L); None where none is known to be.
 
-    None where it is known that none of them is.
+    And the new best, (..., 2); and whether the best of them is as good as `best`, up to rounding, (..., 1) as 1 or 0.
     """
     xp = namespace(values)
     if violations is None:
@@ -44,12 +47,14 @@ def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | 
         values = xp.where(violations == violation, values, xp.inf)
         least = values.min(axis=-1, keepdims=True)
     before, value = best[..., :1], best[..., 1:]
-    better = (violation < before) | ((violation == before) & (least < value))
+    as_feasible = violation == before
+    level = (as_feasible & (xp.abs(least - value) <= ROUNDING * xp.abs(value))) * 1.0
+    better = (violation < before) | (as_feasible & (least < value))
     if idle(better):
-        return None, best
+        return None, best, level
     first = xp.arange(values.shape[-1]) == values.argmin(axis=-1)[..., None]
     own = xp.concat([violation + xp.zeros_like(least), least], axis=-1)
-    return better & first, xp.where(better, own, best)
+    return better & first, xp.where(better, own, best), level
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

@@ -28,6 +28,7 @@ class State(NamedTuple):
     live: Array  # (..., N) 1 or, for an integer that mix has frozen, 0
     long: Array  # (..., 1) mix: generations since p_sigma became long
     idle: Array  # (..., 1) mix: generations since an integer last changed for the better
+    level: Array  # (..., 1) mix: 1 if the last generation's best was as good as that of the run, up to rounding
     best: Array  # (..., 2) mix: violation and value of the best candidate so far
     generation: Array | int  # t, the same for all runs of a batch
 
@@ -51,6 +52,7 @@ def initial_state(m: Array) -> State:
         live=ones,
         long=zeros[..., :1],
         idle=zeros[..., :1],
+        level=zeros[..., :1],
         best=xp.full((*m.shape[:-1], 2), xp.inf) + 0.0 * m[..., :1],
         generation=0,
     )

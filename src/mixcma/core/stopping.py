@@ -76,8 +76,8 @@ class Stopping:
     max_condition
         Stop when the condition number of C is above this.
     flat_tolerance
-        Stop when the best values of the last ``10 + 30 N / lambda`` generations differ by no more than
-        this part of the run's whole improvement (or than rounding). None switches it off, as in the paper.
+        Stop when the best values of the last ``10 + 30 N / lambda`` generations differ by no more than this part
+        of the value, and of the run's whole improvement (or than rounding). None switches it off, as in the paper.
     failing_generations
         Stop when so many generations in a row had no successful evaluation.
     """
@@ -133,7 +133,7 @@ class Window:
         self._recent.extend(recent)
 
     def is_flat(self, tolerance: float, target: float | None = None) -> bool:
-        """Whether the last values are equal, up to rounding and to that part of the span.
+        """Whether the last values are equal, up to rounding and to that part of the span and of the value itself.
 
         Close to a target, what still separates them from it counts as a difference.
         """
@@ -145,7 +145,7 @@ class Window:
             return True
         if not (math.isfinite(first) and math.isfinite(last)):
             return False
-        allowed = tolerance * (self._most - self._least)
+        allowed = tolerance * min(self._most - self._least, abs(last))
         if target is not None:
             allowed = min(allowed, NEAR_TARGET * abs(last - target))
         allowed = max(allowed, 4 * math.ulp(first))

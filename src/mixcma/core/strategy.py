@@ -116,6 +116,8 @@ class Paces(NamedTuple):
 
 # mix: of the candidates, at least so many are mutated, however long nothing has come of it.
 LEAST_MUTATED = 0.05
+# mix: the covariance learns so many times as fast as in CMA-ES and DX-NES, whichever is faster.
+COVARIANCE_PACE = 1.5
 # mix: a group of fewer live coordinates has its own step size only in part.
 WHOLE_GROUP = 10
 # mix: mutations are made at the full rate for as long as each frozen coordinate takes to be tried so often.
@@ -154,7 +156,7 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
             c_1=c_1,
             keeps_C=1 - c_1,
-            eta_C=np.minimum(1.0, 1.5 * np.maximum(natural, c_1 + c_mu)),
+            eta_C=np.minimum(1.0, COVARIANCE_PACE * np.maximum(natural, c_1 + c_mu)),
             floats=np.maximum(floats, 1.0),
             integers=np.maximum(live - floats, 1.0),
             apart=np.clip(np.minimum(floats, live - floats) / WHOLE_GROUP, 0.0, 1.0),
