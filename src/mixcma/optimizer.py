@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -19,6 +20,7 @@ from mixcma.core.stopping import (
     FLAT,
     LARGEST_SCALE,
     NUMERICAL,
+    OUTDONE,
     REASONS,
     VARIANCE,
     Stopping,
@@ -34,6 +36,8 @@ from mixcma.space import Params, Space
 from mixcma.warm_start import History, warm_start
 
 SMALLEST_POPSIZE = 4
+# A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
+HOPELESS_GAP = 3.0
 T = TypeVar("T")
 
 
@@ -171,11 +175,14 @@ class Optimizer:
         self.best: Best | None = None
         self.stop: StopReason | None = None
         self.noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms)
+        self.to_beat = (math.inf, math.inf)  # violation and value of the best of earlier runs
         self._asked: list[Candidate] | None = None
         self._target = target
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
         self._failed_generations = 0
         self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
+        self._varying = self.encoding.dimension
+        self._floats = self.encoding.dimension - int(self.encoding.coordinates.margin.sum())
         window = flat_window(self.encoding.dimension, self.popsize)
         self._values, self._violations = Window(window), Window(window)
 
@@ -226,6 +233,11 @@ class Optimizer:
             self._update(sample, told)
         self.stop = self._stop_reason()
 
+    def follow(self, earlier: Optimizer) -> None:
+        """Come after another run of the same search, and be given up where there is no hope of being better."""
+        violation, value = earlier.state.best.tolist()
+        self.to_beat = min(earlier.to_beat, (violation, value))
+
     def move_to(self, params: Params) -> None:
         """Start from `params`: the mean becomes that point."""
         self.state = self.state._replace(m=self.encoding.encode(params))
@@ -241,6 +253,7 @@ class Optimizer:
             "failed_generations": self._failed_generations,
             "values": self._values.snapshot(),
             "violations": self._violations.snapshot(),
+            "to_beat": list(self.to_beat),
             "stop": self.stop and self.stop.name,
             "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
         }
@@ -253,6 +266,9 @@ class Optimizer:
         self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
         self._failed_generations = numbers["failed_generations"]
+        self._varying = self.method.varying(self.state)
+        violation, value = numbers["to_beat"]
+        self.to_beat = (violation, value)
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
         self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
@@ -301,7 +317,8 @@ class Optimizer:
         self.evaluations += len(asked)
 
     def _update(self, sample: Sample, told: Told) -> None:
-        if self.method.all_frozen(self.state):  # no candidate is the mean: what counts is whether one is better
+        self._varying = self.method.varying(self.state)
+        if not self._varying:  # no candidate is the mean: what counts is whether one is better
             self._violations.add(min(told.best_violation, self.state.best[0]))
             self._values.add(min(told.best_value, self.state.best[1]))
         else:
@@ -329,9 +346,22 @@ class Optimizer:
         if largest > limits.max_condition * smallest:
             return CONDITION
         flat = limits.flat_tolerance
-        if flat is not None and self._values.is_flat(flat, self._target) and self._violations.is_flat(flat):
-            return FLAT
-        return None
+        if flat is not None:
+            length = flat_window(self._varying or self.encoding.dimension, self.popsize)
+            if self._values.is_flat(flat, length, self._target) and self._violations.is_flat(flat, length):
+                return FLAT
+        return OUTDONE if self._is_outdone() else None
+
+    def _is_outdone(self) -> bool:
+        """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
+        dimension = self.encoding.dimension
+        if math.isinf(self.to_beat[1]) or self._floats == dimension or self._varying > self._floats:
+            return False
+        length = flat_window(self._varying or dimension, self.popsize)
+        (violation, value), (violation_to_beat, value_to_beat) = self.state.best.tolist(), self.to_beat
+        if violation != violation_to_beat:
+            return bool(violation - violation_to_beat > HOPELESS_GAP * self._violations.gained(length))
+        return bool(value - value_to_beat > HOPELESS_GAP * self._values.gained(length))
 
     def _latent_mean(self, mean: Mapping[str, float] | NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(mean, Mapping):

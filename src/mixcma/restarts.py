@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from mixcma.encoding import Encoding
 from mixcma.noise import start_uniforms
 
-# More doublings than this would spend any sensible budget on one run.
-MOST_DOUBLINGS = 9
-
 
 def allowed_restarts(restarts: object) -> float:
     """How many restarts True, False or a number allows."""
@@ -22,9 +19,16 @@ def allowed_restarts(restarts: object) -> float:
     return math.inf if isinstance(restarts, bool) and restarts else int(restarts)
 
 
-def ipop_popsize(first: int, run: int) -> int:
-    """IPOP (Auger and Hansen, 2005): the population doubles with every restart."""
-    return first << min(run, MOST_DOUBLINGS)
+def restart_popsize(first: int, run: int) -> int:
+    """The population of a run: 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ... times that of the first.
+
+    That is the sequence of Luby, Sinclair and Zuckerman (1993): as much is spent on runs of each size, and no other
+    schedule is better by more than a logarithm where it is not known which size the problem needs.
+    """
+    place = run + 1
+    while place & (place + 1):  # not 2^k - 1, the end of a round
+        place -= (1 << (place.bit_length() - 1)) - 1
+    return first * (place + 1) // 2
 
 
 def start_mean(encoding: Encoding, seed: int, run: int) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from mixcma.core.methods import METHODS, Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping
 from mixcma.encoding import Encoding
 from mixcma.optimizer import Optimizer
-from mixcma.restarts import ipop_popsize, start_mean
+from mixcma.restarts import restart_popsize, start_mean
 from mixcma.space import Space
 from mixcma.version import __version__
 from mixcma.warm_start import History
@@ -40,7 +40,7 @@ class Settings:
             self.space,
             method=self.method,
             seed=self.seed,
-            popsize=ipop_popsize(self.popsize, run),
+            popsize=restart_popsize(self.popsize, run),
             mean=None if run == 0 else start_mean(Encoding(self.space), self.seed, run),
             history=history,
             stopping=self.stopping,

@@ -83,8 +83,9 @@ def integers_learnt(coordinates: Coordinates, state: State, sample: Sample, w_pl
     adopted = xp.zeros_like(frozen)
     if leader is not None:
         adopted = (left & leader[..., None]).any(axis=-2) & frozen
-    something_lives = live.any(axis=-1, keepdims=True)  # else all are mutated, and nothing is there to beat
-    left = left & (w_plus > 0.0)[..., None] & (~adopted & something_lives)[..., None, :]
+    # where so many are mutated that some are bound to be among the better half, only a new best is a success
+    telling = live.any(axis=-1, keepdims=True) & (live | (state.level == 0.0))
+    left = left & (w_plus > 0.0)[..., None] & (~adopted & telling)[..., None, :]
     succeeded = left.any(axis=-2)
     waited = xp.where((succeeded | adopted).any(axis=-1, keepdims=True), 0.0, state.idle + 1.0)
     m, revivable = state.m, succeeded & frozen

@@ -59,9 +59,9 @@ class Cma:
         """
         return expressed(setting.strategy, state, v, v - state.m[..., None, :])
 
-    def all_frozen(self, state: State) -> bool:
-        """Whether nothing of a single run varies but by mutation."""
-        return False
+    def varying(self, state: State) -> int:
+        """How many coordinates of a single run vary, other than by mutation."""
+        return state.m.shape[-1]
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """The mean, the paths, the covariance and the step size of the next generation."""
@@ -249,11 +249,11 @@ class Mix(Cma):
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing."""
         m, sample, waited, succeeded = integers_learnt(setting.coordinates, state, sample, w_plus)
-        state = learnt(setting.pace(state.live), setting.groups, state._replace(m=m, idle=waited), sample, w_plus)
-        return settled(setting, state, succeeded)
+        pace, state = setting.pace(state.live), state._replace(m=m, idle=waited, level=sample.level)
+        return settled(setting, learnt(pace, setting.groups, state, sample, w_plus), succeeded)
 
-    def all_frozen(self, state: State) -> bool:
-        return not state.live.any()
+    def varying(self, state: State) -> int:
+        return int(state.live.sum())
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -278,7 +278,7 @@ def tell(
         values = values + sample.penalty
     if method.follows_the_leader:
         leader, best, level = lead(values, violations, state.best)
-        sample, state = sample._replace(leader=leader), state._replace(best=best, level=level)
+        sample, state = sample._replace(leader=leader, level=level), state._replace(best=best)
     coordinates = setting.coordinates
     if method.keep_inside and coordinates.latent_low is not None:
         beyond = overshoot(coordinates, sample.v)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mixcma.core.namespace import Array
@@ -50,6 +52,11 @@ FLAT = StopReason(
     "The best value of a generation has not changed for many generations.",
     "It has converged, or lies on a plateau: restart with a larger popsize, or make the objective finer.",
 )
+OUTDONE = StopReason(
+    "outdone",
+    "The run had no hope of catching up with an earlier one.",
+    "Its integers had settled, and it gained too little; other starts are tried if restarts are allowed.",
+)
 EXHAUSTED = StopReason(
     "exhausted",
     "Every point that the search still proposes has been evaluated.",
@@ -61,7 +68,7 @@ FAILING = StopReason(
     "Look at the first error, and call the objective by hand with the candidate's parameters.",
 )
 
-_ALL = (TARGET, BUDGET, CALLBACK, INTERRUPTED, VARIANCE, CONDITION, NUMERICAL, FLAT, EXHAUSTED, FAILING)
+_ALL = (TARGET, BUDGET, CALLBACK, INTERRUPTED, VARIANCE, CONDITION, NUMERICAL, FLAT, OUTDONE, EXHAUSTED, FAILING)
 REASONS: dict[str, StopReason] = {reason.name: reason for reason in _ALL}
 
 
@@ -132,14 +139,23 @@ class Window:
         self._recent.clear()
         self._recent.extend(recent)
 
-    def is_flat(self, tolerance: float, target: float | None = None) -> bool:
-        """Whether the last values are equal, up to rounding and to that part of the span and of the value itself.
+    def gained(self, length: int) -> float:
+        """By how much the least value is below that of `length` generations ago; infinite where that is not known."""
+        if len(self._recent) < length:
+            return math.inf
+        return self._recent[-length] - self._least
+
+    def is_flat(self, tolerance: float, length: int | None = None, target: float | None = None) -> bool:
+        """Whether the last values, `length` of them, are equal, up to rounding and to that part of the span and of the value itself.
 
         Close to a target, what still separates them from it counts as a difference.
         """
-        recent = self._recent
-        if len(recent) < self._length:
+        recent: Sequence[float] = self._recent
+        length = length or self._length
+        if len(recent) < length:
             return False
+        if length < len(recent):
+            recent = list(itertools.islice(recent, len(recent) - length, None))
         first, last = recent[0], recent[-1]
         if first == last and min(recent) == max(recent):
             return True

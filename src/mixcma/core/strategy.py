@@ -116,10 +116,12 @@ class Paces(NamedTuple):
 
 # mix: of the candidates, at least so many are mutated, however long nothing has come of it.
 LEAST_MUTATED = 0.05
-# mix: the covariance learns so many times as fast as in CMA-ES and DX-NES, whichever is faster.
+# mix: the covariance learns so many times as fast as in CMA-ES and DX-NES, whichever is faster,
 COVARIANCE_PACE = 1.5
+# and where no integer is live, whose steps it would mistake for a direction.
+COVARIANCE_PACE_OF_FLOATS = 2.0
 # mix: a group of fewer live coordinates has its own step size only in part.
-WHOLE_GROUP = 10
+WHOLE_GROUP = 5
 # mix: mutations are made at the full rate for as long as each frozen coordinate takes to be tried so often.
 TRIES = 4.0
 
@@ -142,6 +144,7 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     chi = np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
     # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + n), solved for h by Lambert's W
     lambert = lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real
+    covariance_pace = np.where(live > floats, COVARIANCE_PACE, COVARIANCE_PACE_OF_FLOATS)
     mutates = 1 - (1 - margin_of(integers)) ** frozen
     return np.stack(
         Paces(
@@ -156,7 +159,7 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
             c_1=c_1,
             keeps_C=1 - c_1,
-            eta_C=np.minimum(1.0, COVARIANCE_PACE * np.maximum(natural, c_1 + c_mu)),
+            eta_C=np.minimum(1.0, covariance_pace * np.maximum(natural, c_1 + c_mu)),
             floats=np.maximum(floats, 1.0),
             integers=np.maximum(live - floats, 1.0),
             apart=np.clip(np.minimum(floats, live - floats) / WHOLE_GROUP, 0.0, 1.0),

@@ -66,7 +66,8 @@ class Search(ABC):
                 return reason
             if points is not None and account.evaluations in (account.run_start, points):
                 return EXHAUSTED
-            optimizer = optimizer_of(optimizer.run + 1)
+            earlier, optimizer = optimizer, optimizer_of(optimizer.run + 1)
+            optimizer.follow(earlier)
             account.begin_run(account.evaluations)
             self.file.begin_run(optimizer, account.run_start)
 

@@ -22,7 +22,7 @@ from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_j
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
 from mixcma.optimizer import Optimizer, Snapshot
 from mixcma.outcome import Outcome, failure
-from mixcma.restarts import ipop_popsize, start_mean
+from mixcma.restarts import restart_popsize, start_mean
 from mixcma.space import Params
 from mixcma.stream import OLDEST_RESULT, Drawn, Stream
 
@@ -233,7 +233,10 @@ class Fold:
         )
 
     def _begin(self, record: Record) -> None:
+        earlier = None if self._at is None else self._optimizer
         self._set_out(record)
+        if earlier is not None:
+            self._optimizer.follow(earlier)
         newest = record.carrier if self._at is None else max(record.carrier, self._at.newest[-1])
         self._keep(Position(record, record, (), (newest,), self._optimizer.snapshot()))
 
@@ -261,7 +264,7 @@ class Fold:
             encoding.space,
             method=self._method,
             seed=start.seed,
-            popsize=ipop_popsize(self._popsize, start.run),
+            popsize=restart_popsize(self._popsize, start.run),
             mean=mean,
             history=self._history(start.history, start.unfinished),
             target=0.0,  # a run is given up as flat like any other, but not on its way to zero

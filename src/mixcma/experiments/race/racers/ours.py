@@ -11,7 +11,7 @@ from mixcma.core.strategy import default_popsize
 from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 from mixcma.optimizer import Optimizer
 from mixcma.outcome import Outcome
-from mixcma.restarts import ipop_popsize
+from mixcma.restarts import restart_popsize
 from mixcma.space import Bool, Float, Int, Space, Variable
 
 
@@ -19,18 +19,22 @@ def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
     """Optimizers one after another; a space without floats is searched with a memory, as by `minimize`."""
     space = space_of(task)
     memory: dict[bytes, Outcome] | None = None if space.size is None else {}
+    earlier: Optimizer | None = None
     for run in itertools.count():
         spent = evaluate.evaluations
         optimizer = Optimizer(
             space,
             method=method,
             seed=task.seed,
-            popsize=ipop_popsize(default_popsize(task.dimension), run),
+            popsize=restart_popsize(default_popsize(task.dimension), run),
             mean=dict(zip(space, task.start(run).tolist())),
             target=task.target,
             run=run,
         )
+        if earlier is not None:
+            optimizer.follow(earlier)
         _to_the_end(optimizer, evaluate, memory)
+        earlier = optimizer
         exhausted = memory is not None and evaluate.evaluations in (spent, space.size)
         if exhausted or not task.restarts:
             return
