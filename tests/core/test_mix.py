@@ -16,12 +16,12 @@ from mixcma.core.freezing import centred, jumped, mutation_rate
 from mixcma.core.methods import Mix, Setting, tell
 from mixcma.core.natural import covariance
 from mixcma.core.state import decompose, initial_state
-from mixcma.core.strategy import Paces, paces, strategy
+from mixcma.core.strategy import CovariancePace, Pace, covariance_paces, paces, strategy
 from mixcma.encoding import Encoding
 from mixcma.noise import NoiseSource
 from tests.core.test_against_reference import BINARY, INTEGERS, MIXED, PAPER_LIKE, ellipsoid, latent_values, plateaus
 from tests.reference.mix import Mix as Literal
-from tests.reference.mix import mix_constants
+from tests.reference.mix import covariance_constants, mix_constants
 from tests.reference.run import Noise as LiteralNoise
 
 Array = NDArray[np.float64]
@@ -35,13 +35,16 @@ def violation(values: Array) -> Array:
 @pytest.mark.parametrize("popsize", [4, 12, 50])
 def test_the_constants_are_those_of_the_document(popsize: int) -> None:
     fixed = strategy(20, popsize)
-    mu_w, table = fixed.mu_w, Paces._make(paces(fixed, 10))
+    mu_w, table, slow = fixed.mu_w, Pace._make(paces(fixed, 10)), CovariancePace._make(covariance_paces(fixed, 10))
     for n in range(1, 21):
         literal = mix_constants(n, popsize, mu_w)
-        for name in ("chi", "c_1", "eta_C", "eta_sigma"):
+        related = covariance_constants(n, 10, popsize, mu_w)
+        for name in ("c_1", "eta_C"):
+            np.testing.assert_allclose(getattr(slow, name)[n], getattr(related, name), rtol=1e-12, err_msg=name)
+        for name in ("chi", "eta_sigma"):
             np.testing.assert_allclose(getattr(table, name)[n], getattr(literal, name), rtol=1e-12, err_msg=name)
         np.testing.assert_allclose(1 - table.keeps_sigma[n], literal.c_sigma, rtol=1e-12)
-        np.testing.assert_allclose(1 - table.keeps_c[n], literal.c_c, rtol=1e-12)
+        np.testing.assert_allclose(1 - slow.keeps_c[n], related.c_c, rtol=1e-12)
         np.testing.assert_allclose(table.distance[n], literal.a, rtol=1e-9)
 
 
@@ -108,7 +111,7 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     y = rng.standard_normal((12, n)) @ root.T
     w, p_c, d = rng.standard_normal(12), rng.standard_normal(n), rng.standard_normal()
     x = y @ (older @ older.T)
-    pace = Paces._make(paces(strategy(n), n)[:, n])._replace(eta_C=eta)
+    pace = CovariancePace._make(covariance_paces(strategy(n), n)[:, n])._replace(eta_C=eta)
     new = covariance(pace, C, w, y, x, np.array([d]), p_c)
     K = eta / 2 * ((y.T * w) @ x - d * np.eye(n))
     whole = (1 - pace.c_1) * (np.eye(n) + K) @ C @ (np.eye(n) + K).T + pace.c_1 * np.outer(p_c, p_c)
@@ -150,12 +153,13 @@ def test_the_centre_of_a_cell_is_its_value() -> None:
 
 def test_mutations_become_rarer_but_never_cease() -> None:
     table = paces(strategy(4, 12), 3)
-    some_live, none_live = (Paces._make(table[:, n]) for n in (1, 0))
-    rates = [float(mutation_rate(some_live, np.array([float(idle)]))[0]) for idle in (0, 1, 10, 10**6)]
+    some_live, none_live = (Pace._make(table[:, n]) for n in (1, 0))
+    rates = [float(mutation_rate(some_live, np.array([float(idle)]), np.zeros(1))[0]) for idle in (0, 1, 10, 10**6)]
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == pytest.approx(1 - 0.73)
     assert rates[-1] == 0.05
-    assert mutation_rate(none_live, np.array([10.0])) == 1.0  # nothing else would change
+    assert mutation_rate(some_live, np.array([1e6]), np.ones(1)) == 0.5  # the live ones gain nothing either
+    assert mutation_rate(none_live, np.array([10.0]), np.zeros(1)) == 1.0  # nothing else would change
 
 
 @pytest.mark.parametrize("popsize", [4, 8, 16, 64])

@@ -73,12 +73,18 @@ class MixConstants:
 
     c_sigma: float
     chi: float
+    eta_sigma: float
+    a: float
+
+
+@dataclass(frozen=True)
+class CovarianceConstants:
+    """The constants of n_C, in the order of the document."""
+
     c_1: float
     c_c: float
     c_mu: float
     eta_C: float
-    eta_sigma: float
-    a: float
 
 
 def solve_h(n: int) -> float:
@@ -108,25 +114,36 @@ def mix_constants(n: int, popsize: int, mu_w: float) -> MixConstants:
     # chi = sqrt(n) (1 - 1/(4n) + 1/(21n^2))
     chi = expected_norm(n)
 
-    # c_1 = 2 / ((n + 1.3)^2 + mu_w)
-    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
-
-    # c_c = (4 + mu_w/n) / (n + 4 + 2 mu_w/n)
-    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
-
-    # c_mu = 2 (mu_w - 2 + 1/mu_w) / ((n + 2)^2 + mu_w)
-    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
-
-    # eta_C = min(1, 1.5 max(168 n / (47 n^2 + 6400) tanh(0.02 lambda), c_1 + c_mu))
-    eta_C = min(1.0, 1.5 * max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), c_1 + c_mu))
-
     # eta_sigma = tanh((0.024 lambda + 0.7 n + 20) / (n + 12))
     eta_sigma = math.tanh((0.024 * popsize + 0.7 * n + 20) / (n + 12))
 
     # a = min(1, sqrt(lambda / n)) h
     a = min(1.0, math.sqrt(popsize / n)) * solve_h(n)
 
-    return MixConstants(c_sigma=c_sigma, chi=chi, c_1=c_1, c_c=c_c, c_mu=c_mu, eta_C=eta_C, eta_sigma=eta_sigma, a=a)
+    return MixConstants(c_sigma=c_sigma, chi=chi, eta_sigma=eta_sigma, a=a)
+
+
+def covariance_constants(n: int, floats: int, popsize: int, mu_w: float) -> CovarianceConstants:
+    # n is n_C here. f = 1.5 if more than the floats are among the n_C, else 2
+    f = 1.5 if n > floats else 2.0
+
+    # for n_C = 0 those of n_C = 1
+    if n == 0:
+        n = 1
+
+    # c_1 = 2 / ((n_C + 1.3)^2 + mu_w)
+    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
+
+    # c_c = (4 + mu_w/n_C) / (n_C + 4 + 2 mu_w/n_C)
+    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
+
+    # c_mu = 2 (mu_w - 2 + 1/mu_w) / ((n_C + 2)^2 + mu_w)
+    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
+
+    # eta_C = min(1, f max(168 n_C / (47 n_C^2 + 6400) tanh(0.02 lambda), c_1 + c_mu))
+    eta_C = min(1.0, f * max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), c_1 + c_mu))
+
+    return CovarianceConstants(c_1=c_1, c_c=c_c, c_mu=c_mu, eta_C=eta_C)
 
 
 # Sampling, Step 1
@@ -140,15 +157,25 @@ def sample_y(root: Matrix, live: list[int], xi: Vector) -> Vector:
 # Sampling, Step 2
 
 
-def mutation_rate(n: int, n_F: int, alpha: float, popsize: int, g_idle: int) -> float:
+def mutation_rate(n: int, n_F: int, alpha: float, popsize: int, g_idle: int, level: bool) -> float:
     # q0 = 1 - (1 - alpha)^n_F
     q0 = 1 - (1 - alpha) ** n_F
     # T = 4 n_F / (lambda q0)
     T = 4 * n_F / (popsize * q0)
-    # q = max(q0 T / (T + g_idle), min(q0, 0.05)); q = 1 if nothing is live
+    # q = max(q0 T / (T + g_idle), min(q0, 0.05)), at least 1/2 if level; q = 1 if nothing is live
     if n == 0:
         return 1.0
-    return max(q0 * T / (T + g_idle), min(q0, 0.05))
+    q = max(q0 * T / (T + g_idle), min(q0, 0.05))
+    if level:
+        q = max(q, 0.5)
+    return q
+
+
+def is_level(first: Outcome, best: Outcome | None) -> bool:
+    # as good as the best so far, up to 1e-13 of it
+    if best is None:
+        return False
+    return first[0] == best[0] and abs(first[1] - best[1]) <= 1e-13 * abs(best[1])
 
 
 def mutation_count(xi: Vector, frozen: list[int], q: float) -> int:
@@ -196,6 +223,11 @@ def jump(c: int, count: int, t: float) -> int:
 
 
 # Update, Step 2
+
+
+def is_bit(values: Vector | None) -> bool:
+    # of two values
+    return values is not None and len(values) == 2
 
 
 def succeeded(w_plus: Vector, v: Matrix, m: Vector, coordinates: Coordinates) -> list[bool]:
@@ -314,13 +346,13 @@ def mean_over(d: Vector, indices: list[int]) -> float:
 def update_p_c(
     p_c: Vector,
     live: list[int],
-    length: float,
+    short: bool,
     w_y: Vector,
     mu_w: float,
-    k: MixConstants,
+    k: CovarianceConstants,
 ) -> Vector:
     # p_c <- l * ((1 - c_c) p_c + [||p_sigma|| < 2 chi] sqrt(c_c (2 - c_c) mu_w) sum_i w_i y_i)
-    h = 1.0 if length < 2 * k.chi else 0.0
+    h = 1.0 if short else 0.0
     factor = math.sqrt(k.c_c * (2 - k.c_c) * mu_w)
     new_p_c = []
     for j in range(len(p_c)):
@@ -336,7 +368,7 @@ def update_C(
     y: Matrix,
     x: Matrix,
     d: float,
-    k: MixConstants,
+    k: CovarianceConstants,
 ) -> Matrix:
     # K = eta_C / 2 (sum_i w_i y_i x_i^T - d I) on the live coordinates, x_i = l * (C^(-1/2) z_i)
     N = len(C)
@@ -447,6 +479,7 @@ class Mix:
         self.live: list[int] = [1] * len(mean)
         self.g_long = 0
         self.g_idle = 0
+        self.level = False
         self.best: Outcome | None = None  # the best outcome so far
         self.z: Matrix = []
         self.y: Matrix = []
@@ -509,7 +542,7 @@ class Mix:
             if noise.geometric is None or noise.sign is None:
                 raise ValueError("frozen coordinates need geometric and sign in the noise")
             n = len(live) - n_F
-            q = mutation_rate(n, n_F, self.alpha, popsize, self.g_idle)
+            q = mutation_rate(n, n_F, self.alpha, popsize, self.g_idle, self.level)
             for i in range(popsize):
                 k_i = mutation_count(noise.normal[i], frozen, q)
                 for j in mutated(noise.sign[i], frozen, k_i):
@@ -533,6 +566,9 @@ class Mix:
         mu_w = self.constants.mu_w
         n = sum(live)
         k = mix_constants(n, popsize, mu_w)
+        n_C = sum(live[j] for j in range(N) if not is_bit(self.coordinates[j]))
+        floats = sum(values is None for values in self.coordinates)
+        k_C = covariance_constants(n_C, floats, popsize, mu_w)
         old_m = list(s.m)
         new_m = list(s.m)
         live_floats = [j for j in range(N) if self.coordinates[j] is None]
@@ -553,6 +589,8 @@ class Mix:
         # 1. Adoption, by a candidate that is strictly better than all before; of equal ones the first
         adopted = []
         first = order[0]
+        was_level = self.level  # when the candidates were drawn
+        self.level = is_level(outcomes[first], self.best)
         if self.best is None or outcomes[first] < self.best:
             self.best = outcomes[first]
             for j in frozen:
@@ -562,8 +600,10 @@ class Mix:
 
         # 2. Success, of live and frozen coordinates
         success = succeeded(w_plus, v, old_m, self.coordinates)
-        if n == 0:  # all candidates are mutated, so there is nothing to beat
-            success = [False] * N
+        for j in range(N):
+            # all candidates are mutated, or so many that some must be among the better half
+            if n == 0 or (was_level and live[j] == 0):
+                success[j] = False
         if True in success or len(adopted) > 0:
             self.g_idle = 0
         else:
@@ -624,8 +664,8 @@ class Mix:
         n_x = len(live_floats)
         n_z = len(live_discrete)
         if n_x > 0 and n_z > 0:
-            # rho = eta_sigma / 2 min(1, min(n_x, n_z) / 10)
-            rho = eta_sigma / 2 * min(1.0, min(n_x, n_z) / 10)
+            # rho = eta_sigma / 2 min(1, min(n_x, n_z) / 5)
+            rho = eta_sigma / 2 * min(1.0, min(n_x, n_z) / 5)
             # A_j <- A_j exp(clip(rho (d_z - d_x), -1, 1))
             for j in live_discrete:
                 new_A[j] = s.A[j] * math.exp(clip(rho * (d_z - d_x), -1.0, 1.0))
@@ -636,11 +676,16 @@ class Mix:
         new_sigma = s.sigma * math.exp(change)
 
         # 8. Covariance
-        new_p_c = update_p_c(s.p_c, live, length, w_y, mu_w, k)
+        new_p_c = update_p_c(s.p_c, live, length < 2 * k.chi, w_y, mu_w, k_C)
         x = []
         for i in range(popsize):
             x.append(masked(live, cma.times(s.inverse_root, z[i])))
-        new_C = update_C(s.C, live, new_p_c, w, y, x, d, k)
+        new_C = update_C(s.C, live, new_p_c, w, y, x, d, k_C)
+        for a in range(N):
+            for b in range(N):
+                # C relates no coordinate of two values to another
+                if a != b and (is_bit(self.coordinates[a]) or is_bit(self.coordinates[b])):
+                    new_C[a][b] = 0.0
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8; a frozen coordinate has C_jj = 1, and the
         #    A_j that gives it its standard deviation

@@ -37,10 +37,13 @@ def test_constants() -> None:
     assert mix.mix_constants(0, 6, 2.0) == mix.mix_constants(1, 6, 2.0)
     k = mix.mix_constants(3, 8, 2.0)
     assert k.c_sigma == pytest.approx(4 / 10 / (2 * math.log(4)), rel=1e-13)
-    assert k.c_1 == pytest.approx(2 / 20.49, rel=1e-13)
-    assert k.c_c == pytest.approx((14 / 3) / (25 / 3), rel=1e-13)
-    assert k.c_mu == pytest.approx(1 / 27, rel=1e-13)
-    assert k.eta_C == pytest.approx(1.5 * (2 / 20.49 + 1 / 27), rel=1e-13)
+    k_C = mix.covariance_constants(3, 2, 8, 2.0)
+    assert k_C.c_1 == pytest.approx(2 / 20.49, rel=1e-13)
+    assert k_C.c_c == pytest.approx((14 / 3) / (25 / 3), rel=1e-13)
+    assert k_C.c_mu == pytest.approx(1 / 27, rel=1e-13)
+    assert k_C.eta_C == pytest.approx(1.5 * (2 / 20.49 + 1 / 27), rel=1e-13)
+    assert mix.covariance_constants(3, 3, 8, 2.0).eta_C == pytest.approx(2 * (2 / 20.49 + 1 / 27), rel=1e-13)
+    assert mix.covariance_constants(0, 0, 6, 2.0).c_1 == mix.covariance_constants(1, 0, 6, 2.0).c_1
     assert k.eta_sigma == pytest.approx(math.tanh(22.292 / 15), rel=1e-13)
     # a = h where lambda >= n, and half of it where lambda = n / 4
     assert (1 + k.a**2) * math.exp(k.a**2 / 2) == pytest.approx(0.24 * 13, rel=1e-13)
@@ -52,12 +55,13 @@ def test_constants() -> None:
 
 def test_the_rate_falls_with_idle_generations_down_to_a_floor() -> None:
     alpha, popsize = 0.1, 5
-    assert mix.mutation_rate(3, 1, alpha, popsize, 0) == pytest.approx(0.1)
+    assert mix.mutation_rate(3, 1, alpha, popsize, 0, False) == pytest.approx(0.1)
     # T = 4 / (5 * 0.1) = 8
-    assert mix.mutation_rate(3, 1, alpha, popsize, 2) == pytest.approx(0.08)
-    assert mix.mutation_rate(3, 1, alpha, popsize, 1000) == pytest.approx(0.05)
-    assert mix.mutation_rate(3, 1, 0.01, popsize, 1000) == pytest.approx(0.01)
-    assert mix.mutation_rate(0, 1, alpha, popsize, 1000) == 1.0
+    assert mix.mutation_rate(3, 1, alpha, popsize, 2, False) == pytest.approx(0.08)
+    assert mix.mutation_rate(3, 1, alpha, popsize, 1000, False) == pytest.approx(0.05)
+    assert mix.mutation_rate(3, 1, 0.01, popsize, 1000, False) == pytest.approx(0.01)
+    assert mix.mutation_rate(3, 1, alpha, popsize, 1000, True) == 0.5
+    assert mix.mutation_rate(0, 1, alpha, popsize, 1000, False) == 1.0
 
 
 @pytest.mark.parametrize(("u", "count"), [(0.51, 0), (0.49, 1), (0.26, 1), (0.24, 2), (0.01, 2)])
@@ -154,17 +158,17 @@ def test_the_first_generation_of_one_float() -> None:
     run.sample(Noise(normal=[[1.0], [-2.0], [0.5], [2.0]]))
     run.update([3.0, 1.0, 2.0, 4.0])
     mu_w = 1 / (W1**2 + W2**2)
-    k = mix.mix_constants(1, 4, mu_w)
+    k, k_C = mix.mix_constants(1, 4, mu_w), mix.covariance_constants(1, 1, 4, mu_w)
     r_z = -2.0 * W1 + 0.5 * W2 - 1.5 / 4
     d = 4.0 * W1 + 0.25 * W2 - 9.25 / 4
     p_sigma = math.sqrt(k.c_sigma * (2 - k.c_sigma) * mu_w) * r_z
-    p_c = math.sqrt(k.c_c * (2 - k.c_c) * mu_w) * r_z if abs(p_sigma) < 2 * k.chi else 0.0
+    p_c = math.sqrt(k_C.c_c * (2 - k_C.c_c) * mu_w) * r_z if abs(p_sigma) < 2 * k.chi else 0.0
     assert run.m == pytest.approx([10.0 + r_z])
     assert run.p_sigma == pytest.approx([p_sigma])
     assert run.p_c == pytest.approx([p_c])
     assert run.sigma == pytest.approx(math.exp(k.eta_sigma / 2 * d))
     # with one coordinate the sum is d itself: only c_1 changes C
-    assert run.C[0] == pytest.approx([1 - k.c_1 + k.c_1 * p_c**2])
+    assert run.C[0] == pytest.approx([1 - k_C.c_1 + k_C.c_1 * p_c**2])
     assert (run.g_long, run.g_idle, run.live, run.generation) == (1, 1, [1], 1)
     assert run.best == (0.0, 1.0)
 

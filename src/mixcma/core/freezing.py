@@ -10,7 +10,7 @@ from mixcma.core.namespace import Array, idle, namespace, ndtr
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.setting import Setting
 from mixcma.core.state import State, deviations
-from mixcma.core.strategy import Paces
+from mixcma.core.strategy import Pace
 from mixcma.core.update import combine
 
 # Of the candidates, so many are mutated where nothing else is gained.
@@ -21,7 +21,7 @@ FREEZES_AT = 2.0
 SHORTEST = 2.0**-80
 
 
-def mutated(coordinates: Coordinates, pace: Paces, state: State, v: Array, noise: Noise) -> Array:
+def mutated(coordinates: Coordinates, pace: Pace, state: State, v: Array, noise: Noise) -> Array:
     """The latent points (..., L, N) with some of their frozen coordinates mutated.
 
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
@@ -40,7 +40,7 @@ def mutated(coordinates: Coordinates, pace: Paces, state: State, v: Array, noise
     return xp.where(choice <= xp.minimum(reach, 1.0)[..., None], jumped_to, v)
 
 
-def mutation_rate(pace: Paces, idle_for: Array, level: Array) -> Array:
+def mutation_rate(pace: Pace, idle_for: Array, level: Array) -> Array:
     """q (..., 1): the part of the candidates that are mutated; it falls while nothing succeeds.
 
     Where the live coordinates gain nothing either, it is at least half of them.

@@ -249,8 +249,8 @@ class Mix(Cma):
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing."""
         m, sample, waited, succeeded = integers_learnt(setting.coordinates, state, sample, w_plus)
-        pace, state = setting.pace(state.live), state._replace(m=m, idle=waited, level=sample.level)
-        return settled(setting, learnt(pace, setting.groups, state, sample, w_plus), succeeded)
+        state = learnt(setting, state._replace(m=m, idle=waited, level=sample.level), sample, w_plus)
+        return settled(setting, state, succeeded)
 
     def varying(self, state: State) -> int:
         return int(state.live.sum())

@@ -7,32 +7,33 @@ from __future__ import annotations
 
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.sampling import Sample
+from mixcma.core.setting import Setting
 from mixcma.core.state import State
-from mixcma.core.strategy import Paces
+from mixcma.core.strategy import CovariancePace, Pace
 from mixcma.core.update import combine
 
 # The search moves when its path has been long for so many generations.
 LONG_ENOUGH = 5
 
 
-def learnt(pace: Paces, groups: Array, state: State, sample: Sample, w_plus: Array) -> State:
-    """The state after steps 4 to 8. `groups` (N, 3) marks all coordinates, the floats and the integers."""
-    y, z = sample.y, sample.z
+def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
+    """The state after steps 4 to 8."""
+    y, z, pace, slow = sample.y, sample.z, setting.pace(state.live), setting.covariance_pace(state.live)
     xp, r = namespace(y), w_plus - 1.0 / w_plus.shape[-1]
     p_sigma = pace.keeps_sigma * state.p_sigma + pace.adds_sigma * combine(r, z)
     length = xp.sqrt(squared_norm(p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
     mean_y = combine(w, y)
-    p_c = pace.keeps_c * state.p_c + (pace.adds_c * (length < pace.twice_chi)) * mean_y
-    sums = combine(w, z * z) @ groups  # of the d_j: (..., 3)
+    p_c = slow.keeps_c * state.p_c + (slow.adds_c * (length < pace.twice_chi)) * mean_y
+    sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
     d = sums[..., :1] / pace.live
-    growth, A = step_sizes(pace, groups, state, sums, d, eta)
-    x = z @ state.inverse_root
+    growth, A = step_sizes(pace, setting.groups, state, sums, d, eta)
+    C = covariance(slow, state.C, w, y, z @ state.inverse_root, d, p_c)
     return state._replace(
         m=state.m + combine(w, sample.step),
         sigma=state.sigma * xp.exp(held(growth)),
-        C=covariance(pace, state.C, w, y, x, d, p_c),
+        C=C if setting.related is None else setting.related * C,
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
@@ -41,7 +42,7 @@ def learnt(pace: Paces, groups: Array, state: State, sample: Sample, w_plus: Arr
     )
 
 
-def moving_weights(pace: Paces, moves: Array, r: Array, w_plus: Array, z: Array) -> tuple[Array, Array | float]:
+def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) -> tuple[Array, Array | float]:
     """w (..., L) and eta_sigma: while the search moves, the farther candidates count more."""
     if idle(moves):
         return r, pace.eta_sigma
@@ -53,9 +54,12 @@ def moving_weights(pace: Paces, moves: Array, r: Array, w_plus: Array, z: Array)
 
 
 def step_sizes(
-    pace: Paces, groups: Array, state: State, sums: Array, d: Array, eta: Array | float
+    pace: Pace, groups: Array, state: State, sums: Array, d: Array, eta: Array | float
 ) -> tuple[Array, Array]:
-    """The change of log sigma (..., 1), and A (..., N): the integers have a step size of their own."""
+    """The change of log sigma (..., 1), and A (..., N): the integers have a step size of their own.
+
+    `groups` (N, 3) marks all coordinates, the floats and the integers; `sums` are those of d_j over each.
+    """
     growth = eta / 2 * d
     if idle(pace.apart > 0.0):
         return growth, state.A
@@ -65,7 +69,7 @@ def step_sizes(
     return growth + rate * (d_x - d), state.A * namespace(d).exp(relative)
 
 
-def covariance(pace: Paces, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
+def covariance(pace: CovariancePace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
     """(1 - c_1) (I + K) C (I + K)^T + c_1 p_c p_c^T with K = eta_C / 2 (sum w_i y_i x_i^T - d I), and x_i = C^(-1) y_i.
 
     To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the

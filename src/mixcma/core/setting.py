@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from mixcma.core.coordinates import Coordinates
 from mixcma.core.namespace import Array, namespace, ndtri
-from mixcma.core.strategy import Paces, Strategy, margin_of, paces
+from mixcma.core.strategy import CovariancePace, Pace, Strategy, covariance_paces, margin_of, paces
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +37,47 @@ class Setting:
         deviation = self.coordinates.granularity / 2 / -float(ndtri(self.alpha))
         return np.where(self.coordinates.margin, deviation, 1.0)
 
-    def pace(self, live: Array) -> Paces:
+    @cached_property
+    def related(self) -> Array | None:
+        """(N, N): 0 where C relates a coordinate of two values to another one, else 1. None if there are no such."""
+        if not self._bits.any():
+            return None
+        return np.where(self._bits | self._bits[:, None], np.eye(len(self._bits)), 1.0)
+
+    def pace(self, live: Array) -> Pace:
         """Of the live coordinates (..., N): floats for a single run, else (..., 1) each."""
-        if isinstance(live, np.ndarray) and live.ndim == 1:
-            return self._paces[int(live.sum())]
-        xp = namespace(live)
-        n = xp.astype(live.sum(axis=-1, keepdims=True), xp.int64)
-        return Paces._make(xp.asarray(self._table)[:, n])
+        return Pace._make(_looked_up(self._paces, live.sum(axis=-1, keepdims=True)))
+
+    def covariance_pace(self, live: Array) -> CovariancePace:
+        """Of the live coordinates (..., N), not counting those of two values."""
+        related = live @ self._counted  # (..., 1)
+        return CovariancePace._make(_looked_up(self._covariance_paces, related))
 
     @cached_property
-    def _table(self) -> Array:
-        return paces(self.strategy, int(self.coordinates.margin.sum()))
+    def _bits(self) -> Array:
+        return self.coordinates.margin & (self.coordinates.last == 1)
 
     @cached_property
-    def _paces(self) -> list[Paces]:
-        return [Paces._make(column) for column in self._table.T.tolist()]
+    def _counted(self) -> Array:
+        """(N, 1)."""
+        return np.where(self._bits, 0.0, 1.0)[:, None]
+
+    @cached_property
+    def _paces(self) -> tuple[Array, list[list[float]]]:
+        table = paces(self.strategy, int(self.coordinates.margin.sum()))
+        return table, table.T.tolist()
+
+    @cached_property
+    def _covariance_paces(self) -> tuple[Array, list[list[float]]]:
+        table = covariance_paces(self.strategy, int(self.coordinates.margin.sum()))
+        return table, table.T.tolist()
+
+
+def _looked_up(table: tuple[Array, list[list[float]]], number: Array) -> Iterable[Array | float]:
+    """The column of each number (..., 1): floats for a single run, which are faster, else arrays of the same shape."""
+    columns, listed = table
+    if isinstance(number, np.ndarray) and number.ndim == 1:
+        return listed[int(number[0])]
+    xp = namespace(number)
+    found: Iterable[Array] = xp.asarray(columns)[:, xp.astype(number, xp.int64)]
+    return found

@@ -14,8 +14,8 @@ from scipy.special import lambertw
 from mixcma.core.namespace import Array
 
 # C is decomposed anew when the updates since the last time have replaced this part of it: at N = 20, 40 and
-# 60 every 6, 18 and 37 generations. Against every generation that costs one or two percent more evaluations.
-LARGEST_CHANGE = 0.08
+# 60 every 3, 11 and 23 generations. Against every generation that costs one or two percent more evaluations.
+LARGEST_CHANGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | N
     )
 
 
-class Paces(NamedTuple):
+class Pace(NamedTuple):
     """What mix goes by while n coordinates are live (docs/mix.md): arrays (..., 1), or floats for a single run."""
 
     live: Array | float  # n, at least 1
@@ -99,14 +99,9 @@ class Paces(NamedTuple):
     twice_chi: Array | float
     eta_sigma: Array | float
     distance: Array | float  # a: how much more the far candidates count while the search moves
-    keeps_c: Array | float  # 1 - c_c
-    adds_c: Array | float  # sqrt(c_c (2 - c_c) mu_w)
-    c_1: Array | float
-    keeps_C: Array | float  # 1 - c_1
-    eta_C: Array | float
     floats: Array | float  # n_x, at least 1
     integers: Array | float  # n_z, live, at least 1
-    apart: Array | float  # min(1, min(n_x, n_z) / 10): how far the groups have step sizes of their own
+    apart: Array | float  # min(1, min(n_x, n_z) / 5): how far the groups have step sizes of their own
     frozen: Array | float  # n_F, at least 1
     root_frozen: Array | float  # sqrt(n_F)
     mutates: Array | float  # q0, the part of the candidates that are mutated at first
@@ -114,12 +109,22 @@ class Paces(NamedTuple):
     mutates_always: Array | float  # and what it does not fall below
 
 
-# mix: of the candidates, at least so many are mutated, however long nothing has come of it.
-LEAST_MUTATED = 0.05
+class CovariancePace(NamedTuple):
+    """What C is learnt with while n_C coordinates are live that it relates: arrays (..., 1), or floats."""
+
+    keeps_c: Array | float  # 1 - c_c
+    adds_c: Array | float  # sqrt(c_c (2 - c_c) mu_w)
+    c_1: Array | float
+    keeps_C: Array | float  # 1 - c_1
+    eta_C: Array | float
+
+
 # mix: the covariance learns so many times as fast as in CMA-ES and DX-NES, whichever is faster,
 COVARIANCE_PACE = 1.5
-# and where no integer is live, whose steps it would mistake for a direction.
+# and where it relates floats alone.
 COVARIANCE_PACE_OF_FLOATS = 2.0
+# mix: of the candidates, at least so many are mutated, however long nothing has come of it.
+LEAST_MUTATED = 0.05
 # mix: a group of fewer live coordinates has its own step size only in part.
 WHOLE_GROUP = 5
 # mix: mutations are made at the full rate for as long as each frozen coordinate takes to be tried so often.
@@ -132,22 +137,17 @@ def margin_of(integers: int) -> float:
 
 
 def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
-    """A column for each n from 0 to N, in the order of `Paces`; `integers` is D."""
+    """A column for each n from 0 to N, in the order of `Pace`; `integers` is D."""
     live, lam, mu_w = np.arange(strategy.dimension + 1.0), strategy.popsize, strategy.mu_w
     n, frozen = np.maximum(live, 1.0), np.maximum(strategy.dimension - live, 1.0)
     floats = np.full_like(live, strategy.dimension - integers)  # which are always live
     c_sigma = np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1)))
-    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
-    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
-    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
-    natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
     chi = np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
     # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + n), solved for h by Lambert's W
     lambert = lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real
-    covariance_pace = np.where(live > floats, COVARIANCE_PACE, COVARIANCE_PACE_OF_FLOATS)
     mutates = 1 - (1 - margin_of(integers)) ** frozen
     return np.stack(
-        Paces(
+        Pace(
             live=n,
             keeps_sigma=1 - c_sigma,
             adds_sigma=np.sqrt(c_sigma * (2 - c_sigma) * mu_w),
@@ -155,11 +155,6 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             twice_chi=2 * chi,
             eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
             distance=np.minimum(1.0, np.sqrt(lam / n)) * np.sqrt(2 * lambert - 1),
-            keeps_c=1 - c_c,
-            adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
-            c_1=c_1,
-            keeps_C=1 - c_1,
-            eta_C=np.minimum(1.0, covariance_pace * np.maximum(natural, c_1 + c_mu)),
             floats=np.maximum(floats, 1.0),
             integers=np.maximum(live - floats, 1.0),
             apart=np.clip(np.minimum(floats, live - floats) / WHOLE_GROUP, 0.0, 1.0),
@@ -168,5 +163,25 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             mutates=mutates,
             lasting=TRIES * frozen / (lam * mutates),
             mutates_always=np.where(live > 0, np.minimum(mutates, LEAST_MUTATED), 1.0),
+        )
+    )
+
+
+def covariance_paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
+    """A column for each n_C from 0 to N, in the order of `CovariancePace`."""
+    related, lam, mu_w = np.arange(strategy.dimension + 1.0), strategy.popsize, strategy.mu_w
+    n, floats = np.maximum(related, 1.0), strategy.dimension - integers
+    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
+    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
+    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
+    natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
+    faster = np.where(related > floats, COVARIANCE_PACE, COVARIANCE_PACE_OF_FLOATS)
+    return np.stack(
+        CovariancePace(
+            keeps_c=1 - c_c,
+            adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
+            c_1=c_1,
+            keeps_C=1 - c_1,
+            eta_C=np.minimum(1.0, faster * np.maximum(natural, c_1 + c_mu)),
         )
     )
