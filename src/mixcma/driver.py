@@ -22,6 +22,7 @@ from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluato
 from mixcma.interrupts import Interrupts
 from mixcma.noise import fresh_seed
 from mixcma.optimizer import (
+    DEFAULT_METHOD,
     Optimizer,
     checked_count,
     checked_method,
@@ -40,7 +41,6 @@ from mixcma.store import DamagedRunFile, NoFile, RunFile, read
 from mixcma.warm_start import History
 
 logger = logging.getLogger("mixcma")
-DEFAULT_METHOD = "margin"
 
 
 def minimize(
@@ -82,8 +82,8 @@ def minimize(
     seed
         The same seed gives the same search; None draws one, reported in the result.
     restarts
-        Whether to start again, with a doubled population and from a random point, when a run has
-        converged before the budget is spent; a number allows at most so many restarts.
+        Whether to start again, from a random point and with 1, 2, 1, 1, 2, 4, 1, ... times the population, when a run
+        has converged before the budget is spent; a number allows at most so many restarts.
     workers
         Who evaluates: a number of processes, any `concurrent.futures.Executor`, or
         ``"dask:tcp://host:8786"``. With 1 (and no timeout) the objective is called right here. A worker

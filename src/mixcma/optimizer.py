@@ -35,6 +35,7 @@ from mixcma.outcome import Outcome, Told, read_outcomes
 from mixcma.space import Params, Space
 from mixcma.warm_start import History, warm_start
 
+DEFAULT_METHOD = "mix"
 SMALLEST_POPSIZE = 4
 # A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
 HOPELESS_GAP = 3.0
@@ -117,8 +118,8 @@ class Optimizer:
     space
         What may be varied.
     method
-        ``"margin"`` (CMA-ES with Margin), ``"im"`` and ``"im-box"`` (CMA-ES-IM without and with the
-        box), ``"cma"`` (plain CMA-ES, rounded), ``"mix"`` (mixcma's own), or one of the classes of
+        ``"mix"`` (mixcma's own), ``"margin"`` (CMA-ES with Margin), ``"im"`` and ``"im-box"`` (CMA-ES-IM
+        without and with the box), ``"cma"`` (plain CMA-ES, rounded), or one of the classes of
         `mixcma.core.methods`.
     seed
         The same seed gives the same run; None draws one, kept in `seed`.
@@ -151,7 +152,7 @@ class Optimizer:
         self,
         space: Space,
         *,
-        method: str | Cma = "margin",
+        method: str | Cma = DEFAULT_METHOD,
         seed: int | None = None,
         popsize: int | None = None,
         mean: Mapping[str, float] | NDArray[np.float64] | None = None,

@@ -18,6 +18,7 @@ from mixcma.batch import on_numpy
 from mixcma.batch.task import BatchProblem, Rules, Runs, Watch, prepare
 from mixcma.core.methods import Cma
 from mixcma.core.stopping import PAPER_STOPPING, Stopping
+from mixcma.optimizer import DEFAULT_METHOD
 
 __all__ = ["Backend", "BatchProblem", "BatchResult", "Watch", "run_many"]
 
@@ -48,7 +49,7 @@ class BatchResult:
 
 def run_many(
     problem: BatchProblem | Sequence[BatchProblem],
-    method: str | Cma = "margin",
+    method: str | Cma = DEFAULT_METHOD,
     trials: int | Sequence[int] = 100,
     seed: int = 0,
     *,

@@ -61,7 +61,7 @@ def _run_options(command: Decorator) -> Decorator:
 @click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
 @_run_options
 @click.option("--seed", type=click.IntRange(0))
-@click.option("--method", help="margin, im, im-box or cma.")
+@click.option("--method", help="mix (the default), margin, im, im-box or cma.")
 @click.option("--popsize", type=click.IntRange(4), help="Candidates a generation.")
 @click.option("--run-file", type=click.Path(dir_okay=False), help="Default: the problem's name with .db.")
 def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:

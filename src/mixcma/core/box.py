@@ -21,3 +21,10 @@ def overshoot(coordinates: Coordinates, v: Array) -> Array:
     """How far candidates lie beyond the bounds, (..., L, N); 0 inside."""
     xp = namespace(v)
     return v - xp.minimum(xp.maximum(v, coordinates.latent_low), coordinates.latent_high)
+
+
+def distance_outside(beyond: Array, sd: Array, slack: float) -> Array:
+    """sum_j max(0, |beyond_j| / sd_j - slack)^2: (..., L)."""
+    xp = namespace(beyond)
+    outside = xp.abs(beyond) / sd[..., None, :]
+    return squared_norm(xp.maximum(outside - slack, 0.0) if slack else outside)[..., 0]

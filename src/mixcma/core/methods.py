@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from mixcma.core import update
-from mixcma.core.box import box_penalty, overshoot
+from mixcma.core.box import box_penalty, distance_outside, overshoot
 from mixcma.core.freezing import integers_learnt, mutated, settled
 from mixcma.core.integer_mutation import (
     Recall,
@@ -45,6 +45,7 @@ class Cma:
     mutates: ClassVar[bool] = False  # learns from two points: before and after integers were mutated
     follows_the_leader: ClassVar[bool] = False
     weighs: ClassVar[Literal["all", "better half"]] = "all"
+    slack: ClassVar[float] = 0.0  # standard deviations outside the bounds that cost no rank
     keep_inside: bool = field(default=True, kw_only=True)
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
@@ -227,6 +228,7 @@ class Mix(Cma):
     needs_uniforms: ClassVar[bool] = True
     follows_the_leader: ClassVar[bool] = True
     weighs: ClassVar[Literal["all", "better half"]] = "better half"
+    slack: ClassVar[float] = 2.0
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
         """v = m + sigma A y; y is 0 for frozen coordinates, some of which are mutated."""
@@ -283,7 +285,7 @@ def tell(
     if method.keep_inside and coordinates.latent_low is not None:
         beyond = overshoot(coordinates, sample.v)
         if not idle(beyond != 0.0):
-            outside = squared_norm(beyond / (deviations(state) * state.A)[..., None, :])[..., 0]
+            outside = distance_outside(beyond, deviations(state) * state.A, method.slack)
             values, violations = penalised_ranks(values, violations, outside), None
     w = weights_by_rank(setting.strategy.cumulative[method.weighs], values, violations)
     return method.update(setting, state, sample, w)

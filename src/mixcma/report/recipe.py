@@ -13,6 +13,7 @@ from mixcma.core.methods import METHODS
 from mixcma.core.stopping import Stopping
 from mixcma.core.strategy import default_popsize
 from mixcma.encoding import Encoding
+from mixcma.optimizer import DEFAULT_METHOD
 from mixcma.settings import KINDS, describe_method
 from mixcma.space import Variable
 from mixcma.store import Record
@@ -87,7 +88,7 @@ def _options(record: Record) -> list[str]:
     }
     # one restart is not True, though the two are equal
     options += [f"{name}={settings[name]!r}" for name, value in usual.items() if repr(settings[name]) != repr(value)]
-    if settings["method"] != describe_method(METHODS["margin"]):
+    if settings["method"] != describe_method(METHODS[DEFAULT_METHOD]):
         options.append(f"method={method_code(settings['method'])}")
     stopping = Stopping(**settings["stopping"])
     if stopping != Stopping():

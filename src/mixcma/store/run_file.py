@@ -199,7 +199,7 @@ class RunFile:
         state = optimizer.state
         self._generation_ids += 1
         ratio = math.sqrt(state.eigenvalues[-1] / state.eigenvalues[0])
-        mean, deviation = state.m.tobytes(), (deviations(state) * state.A).tobytes()
+        mean, deviation = state.m.tobytes(), (deviations(state) * state.A * state.live).tobytes()
         row = (self._generation_ids, optimizer.run, optimizer.generation, optimizer.step_size, ratio, mean, deviation)
         self._writer.put("generation", row)
 

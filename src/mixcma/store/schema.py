@@ -24,7 +24,8 @@ TABLES: dict[str, dict[str, str]] = {
         "evaluations_before": "INTEGER",
         "stop": "TEXT",  # why it ended; NULL while it goes on
     },
-    # the distribution that each generation was drawn from: latent means and standard deviations
+    # the distribution that each generation was drawn from: latent means and standard deviations,
+    # which are 0 for integers that are mutated alone
     "generation": {
         "id": "INTEGER PRIMARY KEY",
         "run": "INTEGER",

@@ -27,7 +27,7 @@ from mixcma.integrations.optuna.parameters import (
     unsupported_because,
 )
 from mixcma.noise import fresh_seed
-from mixcma.optimizer import checked_method, checked_popsize, checked_seed
+from mixcma.optimizer import DEFAULT_METHOD, checked_method, checked_popsize, checked_seed
 from mixcma.restarts import allowed_restarts
 
 logger = logging.getLogger("mixcma")
@@ -51,15 +51,15 @@ class MixCmaSampler(BaseSampler):
     method
         A method of mixcma, by name or as an object.
     popsize
-        Candidates a generation; default 4 + floor(3 ln N), doubled with every restart.
+        Candidates a generation of the first run; default 4 + floor(3 ln N).
     seed
         The same seed gives the same trials, if they are evaluated one after the other. The seed of the worker that
         began a study is that of all.
     x0
         Where the search starts, instead of the middle of the ranges; parameters left out start there.
     restarts
-        Whether to start again, elsewhere and with twice the population, where a run has converged; a number allows
-        so many restarts, then the study is stopped.
+        Whether to start again, elsewhere, where a run has converged; a number allows so many restarts, then the
+        study is stopped.
     independent_sampler
         For parameters that cannot be searched together: those of some trials only, and choices of three or more.
         Default: `optuna.samplers.RandomSampler`.
@@ -83,7 +83,7 @@ class MixCmaSampler(BaseSampler):
         self,
         search_space: Mapping[str, BaseDistribution] | None = None,
         *,
-        method: str | Cma = "margin",
+        method: str | Cma = DEFAULT_METHOD,
         popsize: int | None = None,
         seed: int | None = None,
         x0: Mapping[str, Any] | None = None,
