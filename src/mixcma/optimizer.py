@@ -349,7 +349,7 @@ class Optimizer:
         flat = limits.flat_tolerance
         if flat is not None:
             length = flat_window(self._varying or self.encoding.dimension, self.popsize)
-            if self._values.is_flat(flat, length, self._target) and self._violations.is_flat(flat, length):
+            if self._values.is_flat(flat, self._target, length) and self._violations.is_flat(flat, None, length):
                 return FLAT
         return OUTDONE if self._is_outdone() else None
 

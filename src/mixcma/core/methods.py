@@ -45,7 +45,7 @@ class Cma:
     mutates: ClassVar[bool] = False  # learns from two points: before and after integers were mutated
     follows_the_leader: ClassVar[bool] = False
     weighs: ClassVar[Literal["all", "better half"]] = "all"
-    slack: ClassVar[float] = 0.0  # standard deviations outside the bounds that cost no rank
+    slack: ClassVar[float] = 0.0  # standard deviations outside the bounds that cost no rank, where there are floats
     keep_inside: bool = field(default=True, kw_only=True)
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
@@ -285,7 +285,8 @@ def tell(
     if method.keep_inside and coordinates.latent_low is not None:
         beyond = overshoot(coordinates, sample.v)
         if not idle(beyond != 0.0):
-            outside = distance_outside(beyond, deviations(state) * state.A, method.slack)
+            slack = method.slack if setting.has_floats else 0.0
+            outside = distance_outside(beyond, deviations(state) * state.A, slack)
             values, violations = penalised_ranks(values, violations, outside), None
     w = weights_by_rank(setting.strategy.cumulative[method.weighs], values, violations)
     return method.update(setting, state, sample, w)

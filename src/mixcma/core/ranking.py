@@ -6,6 +6,8 @@ from mixcma.core.namespace import Array, idle, namespace
 
 # Values whose difference is a smaller part of them are taken for equal.
 ROUNDING = 1e-13
+# An infinite value would have an infinite rounding.
+LARGEST = 1e300
 
 
 def _comparison(values: Array, violations: Array | None) -> tuple[Array, Array]:
@@ -48,7 +50,8 @@ def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | 
         least = values.min(axis=-1, keepdims=True)
     before, value = best[..., :1], best[..., 1:]
     as_feasible = violation == before
-    level = (as_feasible & (xp.abs(least - value) <= ROUNDING * xp.abs(value))) * 1.0
+    rounding = ROUNDING * xp.minimum(xp.abs(value), LARGEST)
+    level = (as_feasible & (least >= value - rounding) & (least <= value + rounding)) * 1.0
     better = (violation < before) | (as_feasible & (least < value))
     if idle(better):
         return None, best, level

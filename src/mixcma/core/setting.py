@@ -26,6 +26,10 @@ class Setting:
         return margin_of(int(self.coordinates.margin.sum()))
 
     @cached_property
+    def has_floats(self) -> bool:
+        return not self.coordinates.discrete.all()
+
+    @cached_property
     def groups(self) -> Array:
         """(N, 3): 1 for all, for floats, for integers."""
         integers = self.coordinates.margin
