@@ -348,17 +348,22 @@ class Optimizer:
             return CONDITION
         flat = limits.flat_tolerance
         if flat is not None:
-            length = flat_window(self._varying or self.encoding.dimension, self.popsize)
+            length = self._window()
             if self._values.is_flat(flat, self._target, length) and self._violations.is_flat(flat, None, length):
                 return FLAT
         return OUTDONE if self._is_outdone() else None
+
+    def _window(self) -> int:
+        """Generations that tell whether it goes on: fewer where no integer varies any more, but floats do."""
+        settled = 0 < self._varying <= self._floats
+        return flat_window(self._varying if settled else self.encoding.dimension, self.popsize)
 
     def _is_outdone(self) -> bool:
         """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
         dimension = self.encoding.dimension
         if math.isinf(self.to_beat[1]) or self._floats == dimension or self._varying > self._floats:
             return False
-        length = flat_window(self._varying or dimension, self.popsize)
+        length = self._window()
         (violation, value), (violation_to_beat, value_to_beat) = self.state.best.tolist(), self.to_beat
         if violation != violation_to_beat:
             return bool(violation - violation_to_beat > HOPELESS_GAP * self._violations.gained(length))

@@ -33,7 +33,7 @@ def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> Sta
     return state._replace(
         m=state.m + combine(w, sample.step),
         sigma=state.sigma * xp.exp(held(growth)),
-        C=C if setting.related is None else setting.related * C,
+        C=C if setting.related is None else xp.where(setting.related, C, xp.eye(C.shape[-1])),
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,

@@ -43,10 +43,10 @@ class Setting:
 
     @cached_property
     def related(self) -> Array | None:
-        """(N, N): 0 where C relates a coordinate of two values to another one, else 1. None if there are no such."""
+        """(N, N) bool: whether C relates two coordinates, which it does not where one has two values. None if all."""
         if not self._bits.any():
             return None
-        return np.where(self._bits | self._bits[:, None], np.eye(len(self._bits)), 1.0)
+        return ~(self._bits | self._bits[:, None])
 
     def pace(self, live: Array) -> Pace:
         """Of the live coordinates (..., N): floats for a single run, else (..., 1) each."""
