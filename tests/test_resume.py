@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import mixcma
 from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Margin, Outcome, Space, Stopping, minimize, resume
-from mixcma.core.methods import Cma
+from mixcma.core.methods import Cma, Mix
 from mixcma.driver import RunFile
 from mixcma.store import read
 
@@ -368,9 +368,9 @@ def test_evaluations_behind_the_target_are_used_when_it_is_lowered(path, whole_p
     [
         ({"seed": 6}, "seed was 5 and is now 6"),
         ({"popsize": 9}, "popsize was 8 and is now 9"),
-        ({"method": "cma"}, "method was 'margin' and is now 'cma'"),
-        ({"method": "im-box"}, "method was 'margin' and is now 'im-box'"),
-        ({"method": Margin(alpha=0.01)}, "method was 'margin' and is now .*0.01.*"),
+        ({"method": "cma"}, "method was 'mix' and is now 'cma'"),
+        ({"method": "im-box"}, "method was 'mix' and is now 'im-box'"),
+        ({"method": Margin(alpha=0.01)}, "method was 'mix' and is now .*0.01.*"),
         ({"asynchronous": True}, "asynchronous was False and is now True"),
         ({"seed": 6, "popsize": 9}, "seed was 5 and is now 6; popsize was 8 and is now 9"),
     ],
@@ -409,7 +409,7 @@ def test_another_space_is_refused_with_the_difference(path, space, match):
 def test_the_same_settings_in_other_words_are_the_same(path):
     """A default may be written out, and what was left out stays left out."""
     drawn = minimize(sphere, MIXED, budget=20, run_file=path)
-    for options in ({"seed": drawn.seed}, {"popsize": 8}, {"method": "margin"}, {"method": Margin()}, {}):
+    for options in ({"seed": drawn.seed}, {"popsize": 8}, {"method": "mix"}, {"method": Mix()}, {}):
         result = minimize(sphere, MIXED, budget=20, run_file=path, **options)
         assert (result.evaluations, result.seed) == (20, drawn.seed)
 

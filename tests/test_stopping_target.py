@@ -30,17 +30,22 @@ def falling(first, factor=0.9, count=LENGTH):
 # The window
 
 
-@pytest.mark.parametrize("value", [1e-7, 1e-8, 2e-10])
+@pytest.mark.parametrize("value", [5e-10, 1e-10, 5e-11])
 def test_values_that_fall_toward_a_target_are_not_flat(value):
-    assert window(*falling(value)).is_flat(TOLERANCE)
-    assert not window(*falling(value)).is_flat(TOLERANCE, target=1e-10)
+    values = [1e3 + above for above in falling(value)]
+    assert window(*values).is_flat(TOLERANCE)
+    assert not window(*values).is_flat(TOLERANCE, target=1e3)
+
+
+def test_values_that_fall_toward_zero_are_not_flat():
+    assert not window(*falling(1e-100)).is_flat(TOLERANCE)
 
 
 @pytest.mark.parametrize("target", [None, -1.0, 0.0, 1e-10])
 def test_values_far_above_a_target_are_as_flat_as_without_one(target):
-    """They differ by 5e-7, and the improvement so far is a million."""
-    assert window(*np.linspace(5 + 5e-7, 5, LENGTH)).is_flat(TOLERANCE, target)
-    assert not window(*np.linspace(5 + 5e-6, 5, LENGTH)).is_flat(TOLERANCE, target)
+    """They differ by 1e-12 of themselves, and the improvement so far is a million."""
+    assert window(*np.linspace(5 + 4e-12, 5, LENGTH)).is_flat(TOLERANCE, target)
+    assert not window(*np.linspace(5 + 5e-11, 5, LENGTH)).is_flat(TOLERANCE, target)
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-9, 3.0, 1e6, math.inf])
@@ -50,13 +55,13 @@ def test_equal_values_are_flat_however_close_the_target(value):
 
 def test_values_stuck_close_to_a_target_are_flat():
     """Differences far below what separates them from it: they will not get there."""
-    stuck = [1e-7 * (1 + 1e-9 * math.sin(i)) for i in range(LENGTH)]
+    stuck = [1e-7 * (1 + 1e-13 * math.sin(i)) for i in range(LENGTH)]
     assert window(*stuck).is_flat(TOLERANCE, target=1e-10)
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e-3, -7.0])
+@pytest.mark.parametrize("shift", [1e3, -7e3])
 def test_what_counts_is_the_distance_from_the_target(shift):
-    values = [shift + value for value in falling(1e-8)]
+    values = [shift + value for value in falling(1e-10)]
     assert not window(*values, start=1e6 + shift).is_flat(TOLERANCE, target=shift)
     assert window(*values, start=1e6 + shift).is_flat(TOLERANCE, target=shift - 1.0)
 
@@ -72,7 +77,7 @@ def test_a_window_that_is_not_full_is_not_flat():
 
 @pytest.mark.parametrize("target", [-math.inf, math.inf, -1e308])
 def test_a_target_out_of_reach_changes_nothing(target):
-    assert window(*np.linspace(5 + 5e-7, 5, LENGTH)).is_flat(TOLERANCE, target)
+    assert window(*np.linspace(5 + 4e-12, 5, LENGTH)).is_flat(TOLERANCE, target)
     assert not window(*np.linspace(6, 5, LENGTH)).is_flat(TOLERANCE, target)
 
 
@@ -81,8 +86,15 @@ def test_infinite_values_that_became_finite_are_not_flat():
 
 
 def test_a_larger_tolerance_does_not_give_up_an_approach_either():
-    assert window(*falling(1e-3, 0.99)).is_flat(1e-6)
-    assert not window(*falling(1e-3, 0.99)).is_flat(1e-6, target=1e-10)
+    values = [1e3 + above for above in falling(1e-3, 0.99)]
+    assert window(*values).is_flat(1e-6)
+    assert not window(*values).is_flat(1e-6, target=1e3)
+
+
+def test_a_shorter_window_looks_at_the_last_values_alone():
+    values = window(*falling(1.0, 0.5, 5), 5.0, 5.0, 5.0)
+    assert values.is_flat(TOLERANCE, length=3)
+    assert not values.is_flat(TOLERANCE, length=4)
 
 
 # Runs
@@ -111,22 +123,9 @@ def test_one_run_leads_from_large_values_to_a_tiny_target(seed, asynchronous):
     assert result.value <= 1e-10
 
 
-def test_without_the_target_such_runs_are_given_up_before():
-    """Else the test above would show nothing."""
-    results = [minimize(ellipsoid, SPACE, budget=20_000, seed=seed, restarts=False) for seed in range(5)]
-    assert {result.stop.name for result in results} == {"flat"}
-    assert statistics.median(result.value for result in results) > 1e-10
-
-
-def test_an_optimizer_goes_on_toward_its_target():
-    ends = {}
-    for target in (None, 1e-12):
-        optimizer = Optimizer(SPACE, seed=1, target=target)
-        while not optimizer.stop and (optimizer.best is None or optimizer.best.value > 1e-12):
-            candidates = optimizer.ask()
-            optimizer.tell(candidates, [ellipsoid(c.params) for c in candidates])
-        ends[target] = optimizer.best.value
-    assert ends[1e-12] <= 1e-12 < ends[None]
+def test_a_run_toward_zero_goes_on_without_a_target():
+    result = minimize(ellipsoid, SPACE, budget=20_000, seed=1, restarts=False)
+    assert result.value < 1e-20
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -144,7 +143,8 @@ def test_a_run_on_a_plateau_above_the_target_is_given_up():
     result = minimize(
         lambda p: math.floor(ellipsoid(p)) + 1.0, SPACE, budget=30_000, target=0.5, seed=1, restarts=False
     )
-    assert (result.stop.name, result.value) == ("flat", 1.0)
+    assert result.stop.name == "flat"
+    assert 1.0 <= result.value < 10.0
 
 
 def test_a_run_stuck_in_a_local_optimum_is_restarted_and_the_target_reached():

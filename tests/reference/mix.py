@@ -659,7 +659,10 @@ class Mix:
         for j in live_floats + live_discrete:
             new_m[j] = old_m[j] + s.sigma * s.A[j] * w_y[j]
 
-        # 7. Step size, by group
+        # 7. Step size, by group; eta_sigma times max(s, 1/4)^2 where a share 0 < s < 1 violates nothing
+        s_feasible = sum(outcome[0] == 0 for outcome in outcomes) / popsize
+        if 0 < s_feasible < 1:
+            eta_sigma *= max(s_feasible, 1 / 4) ** 2
         new_A = list(s.A)
         n_x = len(live_floats)
         n_z = len(live_discrete)
@@ -683,9 +686,9 @@ class Mix:
         new_C = update_C(s.C, live, new_p_c, w, y, x, d, k_C)
         for a in range(N):
             for b in range(N):
-                # C relates no coordinate of two values to another
-                if a != b and (is_bit(self.coordinates[a]) or is_bit(self.coordinates[b])):
-                    new_C[a][b] = 0.0
+                # the rows and columns of bits are those of the identity
+                if is_bit(self.coordinates[a]) or is_bit(self.coordinates[b]):
+                    new_C[a][b] = 1.0 if a == b else 0.0
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8; a frozen coordinate has C_jj = 1, and the
         #    A_j that gives it its standard deviation

@@ -109,7 +109,7 @@ RUNS = {
     "constrained": (constrained, PLANE, {"budget": 300}),
     "target": (sphere, PLANE, {"budget": 900, "target": 0.05, "threads": 2}),
     "asynchronous": (slow, PLANE, {"budget": 200, "threads": 2, "asynchronous": True}),
-    "restarts": (sphere, Space({"n": Int(0, 9), "x": Float(-1, 1)}), {"budget": 1500}),
+    "restarts": (sphere, Space({"n": Int(0, 9), "x": Float(-1, 1)}), {"budget": 4000, "method": "margin"}),
     "cached": (sphere, Space({"n": Int(0, 9), "m": Int(0, 9)}), {"budget": 200}),
     "floats": (sphere, Space({"x": Float(-5, 5), "y": Float()}), {"budget": 100}),
     "failing": (divided, PLANE, {"budget": 100}),

@@ -122,7 +122,7 @@ def test_what_was_left_out_is_in_the_file_as_it_was_chosen(path):
     result = minimize(sphere, PLANE, budget=10, run_file=path)
     settings = read(path).settings
     assert (settings["seed"], settings["popsize"]) == (result.seed, 6)
-    assert settings["method"]["type"] == "Margin"
+    assert settings["method"]["type"] == "Mix"
     assert (settings["restarts"], settings["cache"], settings["asynchronous"]) == (True, False, False)
 
 
@@ -184,7 +184,7 @@ def test_every_generation_is_there_with_its_distribution(path):
         assert (kept.run, kept.generation, kept.step_size) == (0, optimizer.generation, optimizer.step_size)
         assert kept.id == optimizer.generation + 1
         assert kept.mean.tolist() == state.m.tolist()
-        assert kept.deviation.tolist() == (deviations(state) * state.A).tolist()
+        assert kept.deviation.tolist() == (deviations(state) * state.A * state.live).tolist()
         assert kept.axis_ratio == pytest.approx(math.sqrt(state.eigenvalues[-1] / state.eigenvalues[0]))
         candidates = optimizer.ask()
         optimizer.tell(candidates, [sphere(c.params) for c in candidates])
@@ -397,9 +397,9 @@ def test_an_empty_error_is_a_failure_too(path):
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_run_that_leaves_the_range_of_floats_leaves_a_file_that_can_be_read(path, asynchronous):
     space = Space({"x": Float(), "y": Float()})
-    options = {"seed": 1, "restarts": 1, "asynchronous": asynchronous}
+    options = {"seed": 1, "restarts": 2, "method": "margin", "asynchronous": asynchronous}
     result = minimize(lambda p: p["x"], space, budget=20_000, run_file=path, **options)
-    assert [run.stop for run in read(path).runs] == ["condition", "numerical"]
+    assert "numerical" in [run.stop for run in read(path).runs]
     assert same(resume(path, lambda p: pytest.fail("it was finished"))) == same(result)
 
 
@@ -581,7 +581,8 @@ def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room
     path, tmp_path, monkeypatch, caplog, outages
 ):
     monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
-    whole = minimize(sphere, MIXED, budget=800, seed=1, popsize=8, run_file=tmp_path / "whole.db")
+    options = {"budget": 800, "seed": 1, "popsize": 8, "restarts": False}
+    whole = minimize(sphere, MIXED, run_file=tmp_path / "whole.db", **options)
 
     def callback(progress):
         connection = opened[0]._writer.connection
@@ -594,7 +595,7 @@ def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room
                 room_again(connection)
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
-        result = minimize(sphere, MIXED, budget=800, seed=1, popsize=8, run_file=path, callback=callback)
+        result = minimize(sphere, MIXED, run_file=path, callback=callback, **options)
     assert same(result) == same(whole)
     assert rows(path) == rows(tmp_path / "whole.db")
     said = warnings_of(caplog)

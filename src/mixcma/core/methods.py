@@ -280,7 +280,10 @@ def tell(
         values = values + sample.penalty
     if method.follows_the_leader:
         leader, best, level = lead(values, violations, state.best)
-        sample, state = sample._replace(leader=leader, level=level), state._replace(best=best)
+        feasible = None
+        if violations is not None:
+            feasible = ((violations == 0.0) * 1.0).sum(axis=-1, keepdims=True) / values.shape[-1]
+        sample, state = sample._replace(leader=leader, level=level, feasible=feasible), state._replace(best=best)
     coordinates = setting.coordinates
     if method.keep_inside and coordinates.latent_low is not None:
         beyond = overshoot(coordinates, sample.v)

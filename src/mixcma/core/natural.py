@@ -14,6 +14,8 @@ from mixcma.core.update import combine
 
 # The search moves when its path has been long for so many generations.
 LONG_ENOUGH = 5
+# The least part of the candidates that is counted as feasible, where some are.
+FEW_FEASIBLE = 0.25
 
 
 def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
@@ -28,6 +30,8 @@ def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> Sta
     p_c = slow.keeps_c * state.p_c + (slow.adds_c * (length < pace.twice_chi)) * mean_y
     sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
     d = sums[..., :1] / pace.live
+    if sample.feasible is not None:
+        eta = eta * caution(sample.feasible)
     growth, A = step_sizes(pace, setting.groups, state, sums, d, eta)
     C = covariance(slow, state.C, w, y, z @ state.inverse_root, d, p_c)
     return state._replace(
@@ -51,6 +55,12 @@ def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) 
     far = w_plus * xp.exp(pace.distance * xp.minimum(lengths, pace.twice_chi))
     far = far / far.sum(axis=-1, keepdims=True) - 1.0 / r.shape[-1]
     return xp.where(moves, far, r), xp.where(moves, 1.0, pace.eta_sigma)
+
+
+def caution(feasible: Array) -> Array:
+    """By how much slower the step size changes along the edge of what is feasible, where it would shrink too soon."""
+    xp = namespace(feasible)
+    return xp.where(feasible > 0.0, xp.maximum(feasible, FEW_FEASIBLE) ** 2, 1.0)
 
 
 def step_sizes(

@@ -30,6 +30,7 @@ class Sample(NamedTuple):
     v: Array  # (..., L, N) the latent points that are decoded and evaluated
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
+    feasible: Array | None = None  # (..., 1) the share of candidates that violate nothing; None if all
     level: Array | None = None  # (..., 1) 1 if the best of the generation is as good as the best of the run, else 0
 
 
