@@ -19,6 +19,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import cma
 import cmaes
@@ -45,10 +46,10 @@ class Clock:
         self.total += time.process_time() - self.began
 
 
-def mixcma_steps(n: int, seed: int, clock: Clock) -> Iterator[int]:
+def mixcma_steps(n: int, seed: int, clock: Clock, method: str = "mix") -> Iterator[int]:
     floats = {f"x{i}": Float(mean=2.0, std=1.0) for i in range(n // 2)}
     integers = {f"z{i}": Int(LOW, HIGH, mean=2.0, std=1.0) for i in range(n - n // 2)}
-    optimizer = Optimizer(Space(floats | integers), seed=seed)
+    optimizer = Optimizer(Space(floats | integers), seed=seed, method=method)
     while True:
         with clock:
             candidates = optimizer.ask()
@@ -104,6 +105,7 @@ def pycma_steps(n: int, seed: int, clock: Clock) -> Iterator[int]:
 
 OPTIMISERS = {
     "mixcma": mixcma_steps,
+    "mixcma margin": partial(mixcma_steps, method="margin"),
     "cmaes.CMAwM": cmawm_steps,
     "cmaes.CatCMAwM": catcmawm_steps,
     "pycma": pycma_steps,
@@ -137,7 +139,7 @@ def main() -> None:
             for name in list(OPTIMISERS)[1:]
         ]
         table.add_row(str(n), *medians, *ratios)
-    Console(width=120).print(table)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

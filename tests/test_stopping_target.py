@@ -8,7 +8,7 @@ import statistics
 import numpy as np
 import pytest
 
-from mixcma import Float, Int, Optimizer, Space, Stopping, minimize
+from mixcma import Float, Int, Space, Stopping, minimize
 from mixcma.core.stopping import Window
 
 TOLERANCE = Stopping().flat_tolerance

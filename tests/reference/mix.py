@@ -140,8 +140,8 @@ def covariance_constants(n: int, floats: int, popsize: int, mu_w: float) -> Cova
     # c_mu = 2 (mu_w - 2 + 1/mu_w) / ((n_C + 2)^2 + mu_w)
     c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
 
-    # eta_C = min(1, f max(168 n_C / (47 n_C^2 + 6400) tanh(0.02 lambda), c_1 + c_mu))
-    eta_C = min(1.0, f * max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), c_1 + c_mu))
+    # eta_C = min(1, max(168 n_C / (47 n_C^2 + 6400) tanh(0.02 lambda), f (c_1 + c_mu)))
+    eta_C = min(1.0, max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), f * (c_1 + c_mu)))
 
     return CovarianceConstants(c_1=c_1, c_c=c_c, c_mu=c_mu, eta_C=eta_C)
 

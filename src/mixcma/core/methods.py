@@ -62,7 +62,7 @@ class Cma:
 
     def varying(self, state: State) -> int:
         """How many coordinates of a single run vary, other than by mutation."""
-        return state.m.shape[-1]
+        return int(state.m.shape[-1])
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """The mean, the paths, the covariance and the step size of the next generation."""

@@ -10,6 +10,8 @@ from scipy import special
 
 # A NumPy or a JAX array: the one text of core/ runs on both, so no narrower type holds.
 Array = Any
+# A point at the mean itself has no length to divide by.
+SMALLEST_NORM_SQ = 1e-300
 
 
 def namespace(x: Array) -> ModuleType:

@@ -37,7 +37,7 @@ def weights_by_rank(cumulative: Array, values: Array, violations: Array | None =
 
 
 def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | None, Array, Array]:
-    """Whether each candidate is the first best of them and better than `best`, (..., L); None where none is known to be.
+    """Whether each candidate is the first best of them and better than `best`, (..., L); None where none is, for sure.
 
     And the new best, (..., 2); and whether the best of them is as good as `best`, up to rounding, (..., 1) as 1 or 0.
     """

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mixcma.core.namespace import Array, namespace, squared_norm
+from mixcma.core.namespace import SMALLEST_NORM_SQ, Array, namespace, squared_norm
 from mixcma.core.state import State
 from mixcma.core.strategy import Strategy
-
-# A point at the mean itself has no length to divide by.
-SMALLEST_NORM_SQ = 1e-300
 
 
 class Noise(NamedTuple):

@@ -146,7 +146,7 @@ class Window:
         return self._recent[-length] - self._least
 
     def is_flat(self, tolerance: float, target: float | None = None, length: int | None = None) -> bool:
-        """Whether the last values, `length` of them, are equal, up to rounding and to that part of the span and of the value itself.
+        """Whether the last values, `length` of them, are equal, up to rounding and that part of span and value.
 
         Close to a target, what still separates them from it counts as a difference.
         """

@@ -119,9 +119,9 @@ class CovariancePace(NamedTuple):
     eta_C: Array | float
 
 
-# mix: the covariance learns so many times as fast as in CMA-ES and DX-NES, whichever is faster,
+# mix: the covariance learns so many times as fast as in CMA-ES, or as fast as in DX-NES if that is faster;
 COVARIANCE_PACE = 1.5
-# and where it relates floats alone.
+# and so many where it relates floats alone.
 COVARIANCE_PACE_OF_FLOATS = 2.0
 # mix: of the candidates, at least so many are mutated, however long nothing has come of it.
 LEAST_MUTATED = 0.05
@@ -182,6 +182,6 @@ def covariance_paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
             c_1=c_1,
             keeps_C=1 - c_1,
-            eta_C=np.minimum(1.0, faster * np.maximum(natural, c_1 + c_mu)),
+            eta_C=np.minimum(1.0, np.maximum(natural, faster * (c_1 + c_mu))),
         )
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, namespace, squared_norm
-from mixcma.core.sampling import SMALLEST_NORM_SQ
+from mixcma.core.namespace import SMALLEST_NORM_SQ, Array, namespace, squared_norm
 from mixcma.core.strategy import Strategy
 
 
