@@ -1,0 +1,82 @@
+"""The runs of a search: the sizes of their populations, and when one is given up for an earlier one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from mixcma import Float, Int, Optimizer, Outcome, Space, minimize
+from mixcma.core.natural import caution
+from mixcma.restarts import restart_popsize
+
+SPACE = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(0, 20)})
+
+
+def test_populations_follow_the_sequence_of_luby() -> None:
+    sizes = [restart_popsize(1, run) for run in range(15)]
+    assert sizes == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
+
+
+def test_as_much_is_spent_on_runs_of_every_size() -> None:
+    spent = Counter[int]()
+    for run in range(2**10 - 1):
+        spent[restart_popsize(6, run)] += restart_popsize(6, run)
+    assert set(spent) == {6 * 2**k for k in range(10)}
+    assert set(spent.values()) == {6 * 2**9}
+
+
+def told(optimizer: Optimizer, floor: float) -> Optimizer:
+    """A run to its end on a bowl whose least value is `floor`."""
+    while not optimizer.stop:
+        candidates = optimizer.ask()
+        values = [floor + c.params["x"] ** 2 + c.params["y"] ** 2 + (c.params["n"] - 3) ** 2 for c in candidates]
+        optimizer.tell(candidates, values)
+    return optimizer
+
+
+def test_a_run_that_cannot_catch_up_is_outdone() -> None:
+    earlier = told(Optimizer(SPACE, seed=1), 1.0)
+    alone, behind = Optimizer(SPACE, seed=2, run=1), Optimizer(SPACE, seed=2, run=1)
+    behind.follow(earlier)
+    assert behind.to_beat == pytest.approx((0.0, 1.0))
+    assert (told(alone, 2.0).stop.name, told(behind, 2.0).stop.name) == ("flat", "outdone")  # type: ignore[union-attr]
+    assert behind.evaluations < alone.evaluations
+
+
+def test_a_run_that_is_better_is_not_outdone() -> None:
+    earlier, better = told(Optimizer(SPACE, seed=1), 1.0), Optimizer(SPACE, seed=2, run=1)
+    better.follow(earlier)
+    told(better, 0.5)
+    assert better.stop is not None
+    assert better.stop.name == "flat"
+
+
+def test_what_was_to_beat_is_passed_on_and_kept() -> None:
+    first, second, third = (Optimizer(SPACE, seed=1, run=run) for run in range(3))
+    told(first, 1.0)
+    second.follow(first)
+    told(second, 2.0)
+    third.follow(second)
+    assert third.to_beat == second.to_beat
+    restored = Optimizer(SPACE, seed=1, run=2)
+    restored.restore(third.snapshot())
+    assert restored.to_beat == third.to_beat
+
+
+def test_the_step_size_is_cautious_where_some_candidates_are_feasible() -> None:
+    shares = np.array([[0.0], [0.1], [0.5], [1.0]])
+    assert caution(shares)[:, 0].tolist() == [1.0, 0.0625, 0.25, 1.0]
+
+
+def test_an_optimum_on_the_edge_of_a_circle_is_found() -> None:
+    """The least x + y in a circle of radius 2: at (-sqrt(2), -sqrt(2))."""
+    space = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
+
+    def objective(p: dict[str, float]) -> Outcome:
+        return Outcome(p["x"] + p["y"], [math.hypot(p["x"], p["y"]) - 2.0])
+
+    result = minimize(objective, space, budget=6000, seed=1)
+    assert result.value == pytest.approx(-2 * math.sqrt(2), abs=1e-6)
