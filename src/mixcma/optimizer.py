@@ -143,7 +143,7 @@ class Optimizer:
     >>> optimizer = Optimizer(Space({"x": Float(-5, 5), "n": Int(0, 9)}), seed=1)
     >>> while not optimizer.stop:
     ...     candidates = optimizer.ask()
-    ...     optimizer.tell(candidates, [c.params["x"]**2 + (c.params["n"] - 3)**2 for c in candidates])
+    ...     optimizer.tell(candidates, [1 + c.params["x"]**2 + (c.params["n"] - 3)**2 for c in candidates])
     >>> optimizer.best.params["n"], optimizer.stop.name
     (3, 'flat')
     """
