@@ -1,6 +1,6 @@
 """mixcma minimises a black box over floats, integers, booleans and number sets, all at once."""
 
-from mixcma.core.methods import Cma, IntegerMutation, Margin
+from mixcma.core.methods import Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping, StopReason
 from mixcma.driver import minimize, resume
 from mixcma.optimizer import Best, Candidate, Optimizer
@@ -20,6 +20,7 @@ __all__ = [
     "Int",
     "IntegerMutation",
     "Margin",
+    "Mix",
     "Optimizer",
     "Outcome",
     "Progress",
