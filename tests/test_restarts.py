@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from mixcma import Float, Int, Optimizer, Outcome, Space, minimize
-from mixcma.core.natural import caution
 from mixcma.restarts import restart_popsize
 
 SPACE = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(0, 20)})
@@ -64,11 +62,6 @@ def test_what_was_to_beat_is_passed_on_and_kept() -> None:
     restored = Optimizer(SPACE, seed=1, run=2)
     restored.restore(third.snapshot())
     assert restored.to_beat == third.to_beat
-
-
-def test_the_step_size_is_cautious_where_some_candidates_are_feasible() -> None:
-    shares = np.array([[0.0], [0.1], [0.5], [1.0]])
-    assert caution(shares)[:, 0].tolist() == [1.0, 0.0625, 0.25, 1.0]
 
 
 def test_an_optimum_on_the_edge_of_a_circle_is_found() -> None:

@@ -14,7 +14,7 @@ from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
 from mixcma.core.coordinates import cell_centre, cell_index, values_at
 from mixcma.core.freezing import centred, jumped, mutation_rate
 from mixcma.core.methods import Mix, Setting, tell
-from mixcma.core.natural import covariance
+from mixcma.core.natural import caution, covariance
 from mixcma.core.state import decompose, initial_state
 from mixcma.core.strategy import CovariancePace, Pace, covariance_paces, paces, strategy
 from mixcma.encoding import Encoding
@@ -117,6 +117,11 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     whole = (1 - pace.c_1) * (np.eye(n) + K) @ C @ (np.eye(n) + K).T + pace.c_1 * np.outer(p_c, p_c)
     np.testing.assert_allclose(new, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
     assert np.linalg.eigvalsh((new + new.T) / 2)[0] >= -1e-9 * np.abs(new).max()
+
+
+def test_the_step_size_is_cautious_where_some_candidates_are_feasible() -> None:
+    shares = np.array([[0.0], [0.1], [0.5], [1.0]])
+    assert caution(shares)[:, 0].tolist() == [1.0, 0.0625, 0.25, 1.0]
 
 
 def test_centring_moves_the_sum_by_nothing_where_it_can() -> None:

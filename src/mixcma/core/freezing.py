@@ -9,7 +9,7 @@ from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, idle, namespace, ndtr
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.setting import Setting
-from mixcma.core.state import State, deviations
+from mixcma.core.state import State, deviations, replaced
 from mixcma.core.strategy import Pace
 from mixcma.core.update import combine
 
@@ -166,9 +166,3 @@ def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> S
         p_c=kept * state.p_c,
         live=xp.where(changes, begins, state.live),
     )
-
-
-def replaced(matrix: Array, kept: Array, diagonal: Array) -> Array:
-    """The matrix where both coordinates are kept (1, not 0), nothing else off the diagonal, and there `diagonal`."""
-    inside = kept[..., :, None] * kept[..., None, :]
-    return inside * matrix + diagonal[..., None] * namespace(matrix).eye(matrix.shape[-1])

@@ -20,20 +20,20 @@ FEW_FEASIBLE = 0.25
 
 def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
     """The state after steps 4 to 8."""
-    y, z, pace, slow = sample.y, sample.z, setting.pace(state.live), setting.covariance_pace(state.live)
+    y, z, pace, rates = sample.y, sample.z, setting.pace(state.live), setting.covariance_pace(state.live)
     xp, r = namespace(y), w_plus - 1.0 / w_plus.shape[-1]
     p_sigma = pace.keeps_sigma * state.p_sigma + pace.adds_sigma * combine(r, z)
     length = xp.sqrt(squared_norm(p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
     mean_y = combine(w, y)
-    p_c = slow.keeps_c * state.p_c + (slow.adds_c * (length < pace.twice_chi)) * mean_y
+    p_c = rates.keeps_c * state.p_c + (rates.adds_c * (length < pace.twice_chi)) * mean_y
     sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
     d = sums[..., :1] / pace.live
     if sample.feasible is not None:
         eta = eta * caution(sample.feasible)
     growth, A = step_sizes(pace, setting.groups, state, sums, d, eta)
-    C = covariance(slow, state.C, w, y, z @ state.inverse_root, d, p_c)
+    C = covariance(rates, state.C, w, y, z @ state.inverse_root, d, p_c)
     return state._replace(
         m=state.m + combine(w, sample.step),
         sigma=state.sigma * xp.exp(held(growth)),
@@ -58,7 +58,7 @@ def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) 
 
 
 def caution(feasible: Array) -> Array:
-    """By how much slower the step size changes along the edge of what is feasible, where it would shrink too soon."""
+    """By how much rateser the step size changes along the edge of what is feasible, where it would shrink too soon."""
     xp = namespace(feasible)
     return xp.where(feasible > 0.0, xp.maximum(feasible, FEW_FEASIBLE) ** 2, 1.0)
 

@@ -10,7 +10,7 @@ from mixcma.core.strategy import Strategy
 
 
 class Noise(NamedTuple):
-    """A generation's random numbers. The uniforms are in (0, 1] and used by CMA-ES-IM alone."""
+    """A generation's random numbers. The uniforms are in (0, 1] and used by CMA-ES-IM and mix."""
 
     normal: Array  # (..., L, N)
     order: Array = None  # (..., N)

@@ -78,17 +78,22 @@ def decompose(state: State) -> State:
     The symmetric roots do not depend on the signs and order of the eigenvectors, so back ends agree.
     """
     xp = namespace(state.C)
-    C, live = state.C, None
-    if not idle(state.live == 0.0):  # the rows and columns of frozen coordinates are those of the identity
-        live = state.live[..., :, None] * state.live[..., None, :]
-        C = live * C + (1.0 - live) * xp.eye(C.shape[-1])
+    C, live, all_live = state.C, state.live, idle(state.live == 0.0)
+    if not all_live:  # the rows and columns of frozen coordinates are those of the identity
+        C = replaced(C, live, 1.0 - live)
     eigenvalues, B = xp.linalg.eigh(C)
     eigenvalues = xp.maximum(eigenvalues, SMALLEST_EIGENVALUE)
     D = xp.sqrt(eigenvalues)[..., None, :]
     root, inverse_root = (B * D) @ B.mT, (B / D) @ B.mT
-    if live is not None:
-        root, inverse_root = live * root, live * inverse_root
+    if not all_live:
+        root, inverse_root = replaced(root, live, 0.0 * live), replaced(inverse_root, live, 0.0 * live)
     return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
+
+
+def replaced(matrix: Array, kept: Array, diagonal: Array) -> Array:
+    """The matrix where both coordinates are kept (1, not 0), nothing else off the diagonal, and there `diagonal`."""
+    inside = kept[..., :, None] * kept[..., None, :]
+    return inside * matrix + diagonal[..., None] * namespace(matrix).eye(matrix.shape[-1])
 
 
 def deviations(state: State) -> Array:
