@@ -52,6 +52,42 @@ def test_a_run_that_is_better_is_not_outdone() -> None:
     assert better.stop.name == "flat"
 
 
+def hidden_hole(optimizer: Optimizer) -> Optimizer:
+    """A run on a bowl with a deep narrow hole, elsewhere and of another integer, that one candidate happens to find."""
+    hole: dict[str, float] | None = None
+    while not optimizer.stop:
+        candidates = optimizer.ask()
+        if optimizer.generation == 5:
+            hole = {**candidates[0].params, "n": 12}
+            candidates[0].params.update(n=12, x=hole["x"] + 0.01)
+        values = []
+        for p in (candidate.params for candidate in candidates):
+            value = 1 + p["x"] ** 2 + p["y"] ** 2 + (p["n"] - 3) ** 2
+            if hole and p["n"] == 12:
+                value = min(value, 0.5 + 1000 * ((p["x"] - hole["x"]) ** 2 + (p["y"] - hole["y"]) ** 2))
+            values.append(value)
+        candidates[0]._draw.sample.v[0] = optimizer.encoding.encode(candidates[0].params)
+        optimizer.tell(candidates, values)
+    return optimizer
+
+
+def test_a_run_that_ends_elsewhere_than_at_its_best_point_returns_to_it() -> None:
+    best = hidden_hole(Optimizer(SPACE, seed=4)).best
+    assert best is not None
+    assert best.params["n"] == 12
+    assert best.value == pytest.approx(0.5, abs=1e-9)
+    margin = hidden_hole(Optimizer(SPACE, seed=4, method="margin")).best
+    assert margin is not None
+    assert margin.value > 0.55  # the value of that candidate: it was never refined
+
+
+def test_what_a_run_returned_to_is_kept() -> None:
+    optimizer, restored = hidden_hole(Optimizer(SPACE, seed=4)), Optimizer(SPACE, seed=4)
+    restored.restore(optimizer.snapshot())
+    assert restored._returned_to == optimizer._returned_to
+    assert restored._returned_to[1] > 0.5
+
+
 def test_what_was_to_beat_is_passed_on_and_kept() -> None:
     first, second, third = (Optimizer(SPACE, seed=1, run=run) for run in range(3))
     told(first, 1.0)

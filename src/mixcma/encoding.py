@@ -168,11 +168,11 @@ class Encoding:
         ends = [_start_ends(line) for line in self.axes]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
-    def decode(self, latent: FloatArray) -> list[Params]:
-        """The parameters that latent points (L, N) stand for, in true Python types."""
+    def decode(self, latent: FloatArray, cells: FloatArray | None = None) -> list[Params]:
+        """The parameters that latent points (L, N) stand for, in true Python types; their cells may be known."""
         with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
             floats = float_values(self.coordinates, latent)
-            return self._decoder(floats, cell_index(self.coordinates, latent))
+            return self._decoder(floats, cell_index(self.coordinates, latent) if cells is None else cells)
 
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.core.freezing import returned
 from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
 from mixcma.core.sampling import Sample
 from mixcma.core.state import SMALLEST_EIGENVALUE, State, decompose, initial_state
@@ -39,6 +40,8 @@ DEFAULT_METHOD = "mix"
 SMALLEST_POPSIZE = 4
 # A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
 HOPELESS_GAP = 3.0
+# Where the last generations are worse than the best by more than this part of it, they are elsewhere.
+STRAYED = 1e-9
 T = TypeVar("T")
 
 
@@ -179,6 +182,7 @@ class Optimizer:
         self.to_beat = (math.inf, math.inf)  # violation and value of the best of earlier runs
         self._asked: list[Candidate] | None = None
         self._target = target
+        self._returned_to = (math.inf, math.inf)  # violation and value of the best when the search last went back
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
         self._failed_generations = 0
         self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
@@ -209,7 +213,7 @@ class Optimizer:
             )
         sample = self.method.sample(self.setting, self.state, self.noise(self._draws))
         draw = Draw(self.run, self._draws, sample)
-        params = self.encoding.decode(sample.v)
+        params = self.encoding.decode(sample.v, sample.cells)
         self._asked = [Candidate(p, i, draw) for i, p in enumerate(params)]
         return list(self._asked)
 
@@ -233,6 +237,9 @@ class Optimizer:
             self._failed_generations = 0
             self._update(sample, told)
         self.stop = self._stop_reason()
+        if self.stop in (None, FLAT, VARIANCE) and self._has_strayed():
+            self._return_to_best()
+            self.stop = None
 
     def follow(self, earlier: Optimizer) -> None:
         """Come after another run of the same search, and be given up where there is no hope of being better."""
@@ -255,6 +262,7 @@ class Optimizer:
             "values": self._values.snapshot(),
             "violations": self._violations.snapshot(),
             "to_beat": list(self.to_beat),
+            "returned_to": list(self._returned_to),
             "stop": self.stop and self.stop.name,
             "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
         }
@@ -268,8 +276,8 @@ class Optimizer:
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
         self._failed_generations = numbers["failed_generations"]
         self._varying = self.method.varying(self.state)
-        violation, value = numbers["to_beat"]
-        self.to_beat = (violation, value)
+        self.to_beat = _pair(numbers["to_beat"])
+        self._returned_to = _pair(numbers["returned_to"])
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
         self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
@@ -369,6 +377,29 @@ class Optimizer:
             return bool(violation - violation_to_beat > HOPELESS_GAP * self._violations.gained(length))
         return bool(value - value_to_beat > HOPELESS_GAP * self._values.gained(length))
 
+    def _has_strayed(self) -> bool:
+        """Whether the integers have settled and the search goes on, or is about to end, where it once was better."""
+        if not self.method.follows_the_leader or not self._floats or self._varying > self._floats:
+            return False
+        violation, value = self.state.best.tolist()
+        if math.isinf(value) or (violation, value) >= self._returned_to:
+            return False
+        length, gains = self._window(), 0.0 if self.stop else HOPELESS_GAP
+        if self._violations.least(length) > violation:
+            return self._violations.least(length) - violation > gains * self._violations.gained(length)
+        gap = self._values.least(length) - value
+        return gap > max(STRAYED * abs(value), gains * self._values.gained(length))
+
+    def _return_to_best(self) -> None:
+        """Go on from the best point of the run, with its integers."""
+        violation, value = self.state.best.tolist()
+        self._returned_to = (violation, value)
+        self.state = returned(self.setting.coordinates, self.state)
+        self._smallest_eigenvalue = self._largest_eigenvalue = 1.0
+        self._varying = self.method.varying(self.state)
+        self._values.forget()
+        self._violations.forget()
+
     def _latent_mean(self, mean: Mapping[str, float] | NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(mean, Mapping):
             return self.encoding.encode_mean(mean)
@@ -383,6 +414,11 @@ class Optimizer:
                 f"{mean!r:.80}; pass a dict"
             )
         return latent.astype(np.float64)
+
+
+def _pair(numbers: list[float]) -> tuple[float, float]:
+    violation, value = numbers
+    return violation, value
 
 
 def checked_space(space: object) -> Space:

@@ -65,7 +65,7 @@ def test_the_probability_of_leaving_a_cell_is_at_least_the_margin(
 ) -> None:
     sd = 10.0 ** np.array(log_sd)
     A = np.ones(N)
-    m_new, A_new, _ = corrected(COORDINATES, alpha, m, sd, A)
+    m_new, A_new = corrected(COORDINATES, alpha, m, sd, A)
     edge, below, above = leaving(m_new, sd * A_new)
     inner = COORDINATES.discrete & ~edge
     at_edge = COORDINATES.discrete & edge
@@ -80,8 +80,8 @@ def test_the_probability_of_leaving_a_cell_is_at_least_the_margin(
 @given(means(), st.lists(logs, min_size=N, max_size=N), alphas)
 def test_a_correction_corrected_again_stays(m: np.ndarray, log_sd: list[float], alpha: float) -> None:
     sd = 10.0 ** np.array(log_sd)
-    m_once, A_once, _ = corrected(COORDINATES, alpha, m, sd, np.ones(N))
-    m_twice, A_twice, _ = corrected(COORDINATES, alpha, m_once, sd * A_once, A_once)
+    m_once, A_once = corrected(COORDINATES, alpha, m, sd, np.ones(N))
+    m_twice, A_twice = corrected(COORDINATES, alpha, m_once, sd * A_once, A_once)
     spread = sd * A_once
     assert np.all(np.abs(m_twice - m_once) <= 1e-9 * spread + 1e-14 * np.abs(m_once))
     resolution = 1e-14 * np.abs(m_once) / spread  # of the floats around the mean
@@ -96,14 +96,14 @@ def test_where_no_bound_is_active_nothing_changes_at_all(m: np.ndarray, log_sd: 
     # one rounding away from the bound either answer is right
     near = np.isclose(below + above, alpha) | np.isclose(below, alpha / 2) | np.isclose(above, alpha / 2)
     idle = (idle & ~near) | ~COORDINATES.discrete
-    m_new, A_new, _ = corrected(COORDINATES, alpha, m, sd, np.ones(N))
+    m_new, A_new = corrected(COORDINATES, alpha, m, sd, np.ones(N))
     assert np.array_equal(m_new[idle], m[idle])
     assert np.array_equal(A_new[idle], np.ones(N)[idle])
 
 
 def test_the_margin_keeps_a_settled_integer_moving() -> None:
     sd = np.full(N, 1e-12)
-    m_new, A_new, _ = corrected(COORDINATES, 0.01, ENCODING.initial_mean, sd, np.ones(N))
+    m_new, A_new = corrected(COORDINATES, 0.01, ENCODING.initial_mean, sd, np.ones(N))
     j = ENCODING.names.index("n")
     assert (sd * A_new)[j] == pytest.approx(0.5 / 2.5758293035489, rel=1e-12)  # both tails 0.005
     assert m_new[j] == pytest.approx(ENCODING.initial_mean[j])
@@ -114,7 +114,7 @@ def test_a_mean_on_a_threshold_is_no_trap(name: str) -> None:
     j = ENCODING.names.index(name)
     m = np.array(ENCODING.initial_mean)
     m[j] = threshold_above(COORDINATES, np.full(N, 1.0))[j]
-    m_new, A_new, _ = corrected(COORDINATES, 0.02, m, np.full(N, 1e-9), np.ones(N))
+    m_new, A_new = corrected(COORDINATES, 0.02, m, np.full(N, 1e-9), np.ones(N))
     assert A_new[j] > 1
     assert math.isfinite(m_new[j])
 

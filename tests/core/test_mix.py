@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
 from mixcma.core.coordinates import cell_centre, cell_index, values_at
-from mixcma.core.freezing import centred, jumped, mutation_rate
+from mixcma.core.freezing import centred, held_margin, jumped, mutation_rate, returned
 from mixcma.core.methods import Mix, Setting, tell
 from mixcma.core.natural import caution, covariance
 from mixcma.core.state import decompose, initial_state
@@ -122,6 +123,52 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
 def test_the_step_size_is_cautious_where_some_candidates_are_feasible() -> None:
     shares = np.array([[0.0], [0.1], [0.5], [1.0]])
     assert caution(shares)[:, 0].tolist() == [1.0, 0.0625, 0.25, 1.0]
+
+
+@given(st.floats(-0.45, 4.45), st.floats(0.05, 20.0), st.floats(0.02, 1.0), st.sampled_from([0.01, 0.1]))
+@settings(max_examples=200, deadline=None)
+def test_the_probability_of_leaving_is_held_between_the_margin_and_what_it_was(
+    m: float, sd: float, most: float, alpha: float
+) -> None:
+    coordinates = Encoding(Space({"x": Int(0, 4, std=1.0)})).coordinates
+    most = max(most, alpha)
+    before, cell = np.array([m]), max(0.0, np.ceil(m - 0.5))
+    lower, upper = cell - 0.5, cell + 0.5
+    after, deviation, p = held_margin(coordinates, alpha, np.array([most]), before, np.array([sd]))
+    tails = [norm.cdf((lower - after) / deviation) if lower > 0 else 0.0, norm.sf((upper - after) / deviation)]
+    if upper > 4:
+        tails[1] = 0.0
+    inner = lower > 0 and upper < 4
+    assert sum(tails) == pytest.approx(p, rel=1e-9)
+    assert alpha * (1 - 1e-9) <= p[0] <= most * (1 + 1e-9)
+    assert all(tail >= (alpha / 2 if inner else 0.0) * (1 - 1e-9) for tail in tails)
+    again = held_margin(coordinates, alpha, np.array([most]), after, deviation)
+    np.testing.assert_allclose([again[0], again[1]], [after, deviation], rtol=1e-6)
+
+
+def test_without_floats_the_first_candidate_is_the_mean() -> None:
+    for space, same in ((INTEGERS, True), (MIXED, False)):
+        optimizer = Optimizer(space, seed=3)
+        latent = optimizer.ask()[0].latent
+        assert (latent.tolist() == optimizer.state.m.tolist()) is same
+
+
+def test_a_return_begins_at_the_best_point_with_its_integers_frozen() -> None:
+    optimizer = Optimizer(MIXED, seed=3)
+    best = None
+    for _ in range(10):
+        candidates = optimizer.ask()
+        values = [float(c.latent @ c.latent) for c in candidates]
+        optimizer.tell(candidates, values)
+        best = min([*zip(values, [c.latent for c in candidates]), *([best] if best else [])], key=lambda pair: pair[0])
+    coordinates = optimizer.setting.coordinates
+    state = returned(coordinates, optimizer.state)
+    discrete = coordinates.discrete
+    np.testing.assert_allclose(state.m[~discrete], best[1][~discrete])
+    assert cell_index(coordinates, state.m)[discrete].tolist() == cell_index(coordinates, best[1])[discrete].tolist()
+    assert state.live.tolist() == (~discrete * 1.0).tolist()
+    assert state.root.tolist() == np.diag(state.live).tolist()
+    assert state.best.tolist() == [0.0, best[0]]
 
 
 def test_centring_moves_the_sum_by_nothing_where_it_can() -> None:

@@ -421,17 +421,38 @@ def frozen_deviation(values: Vector, alpha: float) -> float:
     return mean_distance(values) / 2 / -float(norm.ppf(alpha))
 
 
+def held_margin(
+    m_j: float, s_j: float, values: Vector, alpha: float, c: float
+) -> tuple[float, float, float]:
+    # m_j, s_j and p_j, from the probabilities of leaving the cell of m_j on either side, 0 where there is no cell
+    first = margin.cell(m_j, values) == 1
+    last = margin.cell(m_j, values) == len(values)
+    q_low = 0.0 if first else float(norm.cdf((margin.l_low(m_j, values) - m_j) / s_j))
+    q_up = 0.0 if last else float(norm.sf((margin.l_up(m_j, values) - m_j) / s_j))
+
+    # what each tail has beyond a, and the part f of it that may stay
+    a = alpha if first or last else alpha / 2
+    e_low = max(0.0, q_low - a)
+    e_up = max(0.0, q_up - a)
+    f = 1.0
+    if e_low + e_up > 0:
+        f = min(1.0, (c - alpha) / (e_low + e_up))
+    p_j = alpha + f * (e_low + e_up)
+
+    # an outermost cell: s_j stays, m_j is as far from the only threshold as the tail a + f e asks for
+    if first:
+        return margin.l_up(m_j, values) - s_j * float(norm.isf(a + f * e_up)), s_j, p_j
+    if last:
+        return margin.l_low(m_j, values) + s_j * float(norm.isf(a + f * e_low)), s_j, p_j
+
+    # between: l_low = m - s x_low and l_up = m + s x_up
+    x_low = float(norm.isf(a + f * e_low))
+    x_up = float(norm.isf(a + f * e_up))
+    new_s = (margin.l_up(m_j, values) - margin.l_low(m_j, values)) / (x_low + x_up)
+    return margin.l_low(m_j, values) + new_s * x_low, new_s, p_j
+
+
 # Update, Step 10
-
-
-def p_leave(m_j: float, deviation: float, values: Vector) -> float:
-    # p_j = Pr(v_ij is in another cell than m_j); an outermost cell has no threshold on its outer side
-    p = 0.0
-    if margin.cell(m_j, values) > 1:
-        p += float(norm.cdf((margin.l_low(m_j, values) - m_j) / deviation))
-    if margin.cell(m_j, values) < len(values):
-        p += float(norm.sf((margin.l_up(m_j, values) - m_j) / deviation))
-    return p
 
 
 def identity_at(C: Matrix, j: int) -> Matrix:
@@ -477,6 +498,7 @@ class Mix:
         self.eigen_interval = eigen_interval
         self.state = cma.initial_state(mean)
         self.live: list[int] = [1] * len(mean)
+        self.p: Vector = [1.0] * len(mean)  # with which each coordinate last left its cell
         self.g_long = 0
         self.g_idle = 0
         self.level = False
@@ -526,13 +548,18 @@ class Mix:
         if s.t % self.eigen_interval == 0:
             s.root, s.inverse_root = cma.matrix_roots(s.C)
 
+        # in a space without floats xi_1j = 0
+        xi = [list(row) for row in noise.normal]
+        if None not in self.coordinates:
+            xi[0] = [0.0] * len(live)
+
         # 1. z_i = l * xi_i,  y_i = l * (C^(1/2) z_i),  v_i = m + sigma A y_i
         self.z = []
         self.y = []
         self.points = []
         for i in range(popsize):
-            self.z.append(masked(live, noise.normal[i]))
-            self.y.append(sample_y(s.root, live, noise.normal[i]))
+            self.z.append(masked(live, xi[i]))
+            self.y.append(sample_y(s.root, live, xi[i]))
             self.points.append(margin.sample_v(s.m, s.sigma, s.A, self.y[i]))
 
         # 2. and 3. the frozen coordinates
@@ -544,7 +571,7 @@ class Mix:
             n = len(live) - n_F
             q = mutation_rate(n, n_F, self.alpha, popsize, self.g_idle, self.level)
             for i in range(popsize):
-                k_i = mutation_count(noise.normal[i], frozen, q)
+                k_i = mutation_count(xi[i], frozen, q)
                 for j in mutated(noise.sign[i], frozen, k_i):
                     values = self.coordinates[j]
                     c = margin.cell(s.m[j], values)
@@ -690,30 +717,28 @@ class Mix:
                 if is_bit(self.coordinates[a]) or is_bit(self.coordinates[b]):
                     new_C[a][b] = 1.0 if a == b else 0.0
 
-        # 9. Margin: m, sigma, C and A are those of Steps 2 to 8; a frozen coordinate has C_jj = 1, and the
-        #    A_j that gives it its standard deviation
-        corrected: list[Vector | None] = [None] * N
-        margin_A = list(new_A)
+        # 9. Margin: m, sigma, C and A are those of Steps 2 to 8
+        deviation: dict[int, float] = {}  # s_j
         for j in live_discrete:
-            corrected[j] = self.coordinates[j]
+            deviation[j] = new_sigma * new_A[j] * math.sqrt(new_C[j][j])
         for j in moved:
-            corrected[j] = self.coordinates[j]
-            margin_A[j] = frozen_deviation(self.coordinates[j], self.alpha) / new_sigma
-        new_m, margin_A = margin.correct_all(new_m, new_sigma, new_C, margin_A, corrected, self.alpha)
-        for j in live_discrete:
-            new_A[j] = margin_A[j]
+            deviation[j] = frozen_deviation(self.coordinates[j], self.alpha)
+        for j in live_discrete + moved:
+            before = deviation[j]
+            c = 1.0 if success[j] else self.p[j]
+            new_m[j], deviation[j], self.p[j] = held_margin(new_m[j], before, self.coordinates[j], self.alpha, c)
+            if live[j] == 1:
+                new_A[j] = new_A[j] * deviation[j] / before
 
         # 10. Freezing, and its reverse; A_j of a coordinate that stays frozen is left as it was
         new_live = list(live)
         for j in live_discrete:
-            deviation = new_sigma * new_A[j] * math.sqrt(new_C[j][j])
-            if p_leave(new_m[j], deviation, self.coordinates[j]) <= 2 * self.alpha * (1 + 1e-9):
+            if self.p[j] <= 2 * self.alpha * (1 + 1e-9):
                 new_live[j] = 0
         for j in moved:
-            deviation = new_sigma * margin_A[j]
-            if p_leave(new_m[j], deviation, self.coordinates[j]) > 2 * self.alpha * (1 + 1e-9):
+            if self.p[j] > 2 * self.alpha * (1 + 1e-9):
                 new_live[j] = 1
-                new_A[j] = deviation / new_sigma
+                new_A[j] = deviation[j] / new_sigma
         for j in range(N):
             if new_live[j] != live[j]:
                 new_C = identity_at(new_C, j)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mixcma.core.coordinates import Coordinates, cell_centre, cell_index
-from mixcma.core.margin import corrected
-from mixcma.core.namespace import Array, idle, namespace, ndtr
+from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
+from mixcma.core.namespace import Array, idle, namespace, ndtr, ndtri
 from mixcma.core.sampling import Noise, Sample
-from mixcma.core.setting import Setting
-from mixcma.core.state import State, deviations, replaced
+from mixcma.core.setting import Live, Setting
+from mixcma.core.state import State, deviations, initial_state, replaced
 from mixcma.core.strategy import Pace
 from mixcma.core.update import combine
 
@@ -19,24 +18,25 @@ MUTATED_WHERE_LEVEL = 0.5
 FREEZES_AT = 2.0
 # Jumps are shorter than 2**40 cells, so that they can be told apart in floats.
 SHORTEST = 2.0**-80
+# A search that returns to its best point begins there with so much of the initial standard deviation.
+RETURNS_WITH = 0.03
 
 
-def mutated(coordinates: Coordinates, pace: Pace, state: State, v: Array, noise: Noise) -> Array:
-    """The latent points (..., L, N) with some of their frozen coordinates mutated.
+def mutated(coordinates: Coordinates, given: Live, state: State, cell: Array, v: Array, noise: Noise) -> Array:
+    """The latent points (..., L, N) with some of their frozen coordinates mutated; `cell` is that of m.
 
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
     are mutated, so that P(k or more) = q / k.
     """
-    xp = namespace(v)
+    xp, pace = namespace(v), given.pace
     q = mutation_rate(pace, state.idle, state.level)
-    u = ndtr(xp.matvec(noise.normal, 1.0 - state.live) / pace.root_frozen)  # (..., L)
+    u = ndtr(xp.matvec(noise.normal, given.frozen_direction))  # (..., L)
     if idle(u <= q):
         return v
     count = xp.minimum(xp.floor(q / u), pace.frozen)
     choice = noise.sign + 2.0 * state.live[..., None, :]  # beyond 1 for the live ones
     reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / pace.frozen) * (count >= 1.0)
-    cell = cell_index(coordinates, state.m)[..., None, :]
-    jumped_to = cell_centre(coordinates, jumped(coordinates, cell, noise.geometric))
+    jumped_to = cell_centre(coordinates, jumped(coordinates, cell[..., None, :], noise.geometric))
     return xp.where(choice <= xp.minimum(reach, 1.0)[..., None], jumped_to, v)
 
 
@@ -69,17 +69,17 @@ class Learnt(NamedTuple):
     m: Array  # (..., N) frozen ones moved
     sample: Sample  # live ones centred
     idle: Array  # (..., 1)
-    succeeded: Array | None  # (..., N) bool: frozen ones that may live again; None if there is none
+    succeeded: Array | None  # (..., N) bool: live ones, and frozen ones that may live again; None if none did
 
 
-def integers_learnt(coordinates: Coordinates, state: State, sample: Sample, w_plus: Array) -> Learnt:
+def integers_learnt(
+    coordinates: Coordinates, given: Live, state: State, sample: Sample, w_plus: Array
+) -> Learnt:
     """Steps 1 to 3: adoption, success, centring."""
-    xp = namespace(state.m)
-    cells, cell = cell_index(coordinates, sample.v), cell_index(coordinates, state.m)[..., None, :]
-    left = coordinates.margin & (cells != cell)  # (..., L, N)
+    xp, left = namespace(state.m), sample.left
     if idle(left):
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    live, frozen, leader = state.live > 0.0, state.live == 0.0, sample.leader
+    live, frozen, leader = given.is_live, ~given.is_live, sample.leader
     adopted = xp.zeros_like(frozen)
     if leader is not None:
         adopted = (left & leader[..., None]).any(axis=-2) & frozen
@@ -91,9 +91,9 @@ def integers_learnt(coordinates: Coordinates, state: State, sample: Sample, w_pl
     m, revivable = state.m, succeeded & frozen
     if not idle(adopted | revivable):
         m = frozen_mean(coordinates, m, sample, w_plus, adopted, revivable)
-    if not idle(succeeded & live):
-        sample = centred_sample(coordinates, state, sample, cells, left, w_plus)
-    return Learnt(m, sample, waited, revivable)
+    if not given.no_integers and not idle(succeeded & live):
+        sample = centred_sample(coordinates, given, state, sample, left, w_plus)
+    return Learnt(m, sample, waited, succeeded)
 
 
 def frozen_mean(
@@ -108,14 +108,13 @@ def frozen_mean(
 
 
 def centred_sample(
-    coordinates: Coordinates, state: State, sample: Sample, cells: Array, left: Array, w_plus: Array
+    coordinates: Coordinates, given: Live, state: State, sample: Sample, left: Array, w_plus: Array
 ) -> Sample:
     """The sample after integer centring of the live coordinates."""
-    live = coordinates.margin & (state.live > 0.0)
-    taking_part = live[..., None, :] & (w_plus > 0.0)[..., None]
-    moved = centred(sample.v, cell_centre(coordinates, cells), left & taking_part, taking_part)
+    taking_part = given.integers[..., None, :] & (w_plus > 0.0)[..., None]
+    moved = centred(sample.v, cell_centre(coordinates, sample.cells), left & taking_part, taking_part)
     more = moved / (state.sigma * state.A)[..., None, :]
-    return sample._replace(y=sample.y + more, z=sample.z + more @ state.inverse_root, step=sample.step + moved)
+    return sample._replace(y=sample.y + more, z=sample.z + more @ state.inverse_root)
 
 
 def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
@@ -134,22 +133,48 @@ def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
     return moved + xp.where(available == 0.0, 0.0, part) * opposite
 
 
-def settled(setting: Setting, state: State, succeeded: Array | None) -> State:
-    """Steps 9 and 10: the margin, and who freezes or lives again. `succeeded` are frozen integers, None if none did."""
+def settled(setting: Setting, given: Live, state: State, succeeded: Array | None) -> State:
+    """Steps 9 and 10: the margin, and who freezes or lives again. `succeeded` (..., N) bool; None if nothing did."""
     xp, coordinates = namespace(state.m), setting.coordinates
-    concerned = live = coordinates.margin & (state.live > 0.0)
+    concerned, live, most = given.integers, given.integers, state.leaving
     if succeeded is not None:
-        concerned = live | succeeded
+        concerned, most = live | succeeded, xp.where(succeeded, 1.0, most)
     if idle(concerned):
         return state
     sd = xp.where(live, deviations(state) * state.A, setting.frozen_deviation)
-    m, A, leaving = corrected(coordinates, setting.alpha, state.m, sd, state.A)
+    m, deviation, leaving = held_margin(coordinates, setting.alpha, most, state.m, sd)
     rests = leaving <= FREEZES_AT * setting.alpha * (1 + 1e-9)  # from a centre it is 2 alpha, rounded
-    deviation = sd * (A / state.A)
-    state = state._replace(m=xp.where(concerned, m, state.m), A=xp.where(live, A, state.A))
+    state = state._replace(
+        m=xp.where(concerned, m, state.m),
+        A=xp.where(live, state.A * (deviation / sd), state.A),
+        leaving=leaving,
+    )
     freezes = live & rests
     revives = concerned & ~live & ~rests
     return state if idle(freezes | revives) else changed(state, freezes, revives, deviation)
+
+
+def held_margin(
+    coordinates: Coordinates, alpha: float, most: Array, m: Array, sd: Array
+) -> tuple[Array, Array, Array]:
+    """m, the standard deviation and p, the probability of leaving the cell, held between `alpha` and `most`.
+
+    Each tail has at least alpha / 2, or alpha where it is the only one; what is beyond that of both is reduced in
+    proportion, so that p is their sum before, or what it is held to.
+    """
+    xp = namespace(m)
+    k = cell_index(coordinates, m)
+    lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
+    at_bottom, at_top = k <= 0.0, k >= coordinates.last
+    has_lower, has_upper = 1.0 - at_bottom, 1.0 - at_top
+    p_low, p_up = has_lower * ndtr((lower - m) / sd), has_upper * ndtr((m - upper) / sd)
+    least = xp.where(at_bottom | at_top, alpha, alpha / 2)  # of a tail
+    beyond_low, beyond_up = xp.maximum(p_low - least, 0.0), xp.maximum(p_up - least, 0.0)
+    beyond = beyond_low + beyond_up
+    part = xp.minimum(1.0, (most - alpha) / xp.maximum(beyond, SHORTEST))
+    x_low, x_up = ndtri(least + part * beyond_low), ndtri(least + part * beyond_up)  # negative
+    deviation = xp.where(at_bottom | at_top, sd, (lower - upper) / xp.minimum(x_low + x_up, -1e-3))
+    return xp.where(at_bottom, upper + deviation * x_up, lower - deviation * x_low), deviation, alpha + part * beyond
 
 
 def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> State:
@@ -165,4 +190,21 @@ def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> S
         p_sigma=kept * state.p_sigma,
         p_c=kept * state.p_c,
         live=xp.where(changes, begins, state.live),
+    )
+
+
+def returned(coordinates: Coordinates, state: State) -> State:
+    """A new start at the best point of the run, for the floats alone: its integers are frozen."""
+    xp, discrete = namespace(state.m), coordinates.margin
+    centre = cell_centre(coordinates, cell_index(coordinates, state.recalled))
+    start = initial_state(xp.where(discrete, centre, state.recalled))
+    live = xp.where(discrete, 0.0, start.live)
+    return start._replace(
+        sigma=RETURNS_WITH * start.sigma,
+        root=live[..., None] * start.root,
+        inverse_root=live[..., None] * start.root,
+        recalled=state.recalled,
+        live=live,
+        best=state.best,
+        generation=state.generation,
     )

@@ -17,8 +17,8 @@ ROUNDING = 4 * sys.float_info.epsilon
 
 def corrected(
     coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array
-) -> tuple[Array, Array, Array]:
-    """The corrected m and A, and the probability of leaving the cell with them.
+) -> tuple[Array, Array]:
+    """The corrected m and A.
 
     `sd` = sigma <A C A^T>_jj^(1/2) is each coordinate's standard deviation. Where no bound is active, m and A come
     back unchanged, bit for bit.
@@ -29,13 +29,12 @@ def corrected(
     at_bottom, at_top = k <= 0.0, k >= coordinates.last
     p_low, p_up = ndtr((lower - m) / sd), ndtr((m - upper) / sd)
     m_edge = _edge(alpha, m, sd, lower, upper, at_bottom)
-    m_inner, sd_inner, leaving, active = _inner(alpha / 2, m, lower, upper, p_low, p_up)
+    m_inner, sd_inner, active = _inner(alpha / 2, m, lower, upper, p_low, p_up)
     at_edge = at_bottom | at_top
     moved = coordinates.margin & (at_edge | active)
     widened = coordinates.margin & active & ~at_edge
     m_new = xp.where(moved, xp.where(at_edge, m_edge, m_inner), m)
-    leaving = xp.where(at_edge, xp.maximum(xp.where(at_bottom, p_up, p_low), alpha), leaving)
-    return m_new, xp.where(widened, A * (sd_inner / sd), A), leaving
+    return m_new, xp.where(widened, A * (sd_inner / sd), A)
 
 
 def _edge(alpha: Array | float, m: Array, sd: Array, lower: Array, upper: Array, at_bottom: Array) -> Array:
@@ -52,8 +51,8 @@ def _edge(alpha: Array | float, m: Array, sd: Array, lower: Array, upper: Array,
 
 def _inner(
     half: Array | float, m: Array, lower: Array, upper: Array, p_low: Array, p_up: Array
-) -> tuple[Array, Array, Array, Array]:
-    """The appendix: m and sd for which both tails have the probabilities p'', their sum, and where that is needed."""
+) -> tuple[Array, Array, Array]:
+    """The appendix: m and sd for which both tails have the probabilities p'', and where that is needed."""
     xp = namespace(m)
     p1_low, p1_up = xp.maximum(p_low, half), xp.maximum(p_up, half)  # p'
     missing = (p_low - p1_low) + (p_up - p1_up)  # 1 - p'_low - p'_up - p_mid
@@ -66,4 +65,4 @@ def _inner(
     reach = xp.minimum(x_low + x_up, -1e-3)
     sd_new = (lower - upper) / reach
     m_new = lower - sd_new * x_low
-    return m_new, sd_new - ROUNDING * xp.abs(m) / reach, p2_low + p2_up, missing < 0
+    return m_new, sd_new - ROUNDING * xp.abs(m) / reach, missing < 0

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, get_args
 
 from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside, overshoot
+from mixcma.core.coordinates import cell_index
 from mixcma.core.freezing import integers_learnt, mutated, settled
 from mixcma.core.integer_mutation import (
     Recall,
@@ -22,7 +23,7 @@ from mixcma.core.integer_mutation import (
 from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.natural import learnt
-from mixcma.core.ranking import lead, penalised_ranks, weights_by_rank
+from mixcma.core.ranking import lead, led, penalised_ranks, weights_by_rank
 from mixcma.core.sampling import Noise, Sample, expressed, gaussian
 from mixcma.core.setting import Setting
 from mixcma.core.state import State, deviations
@@ -85,6 +86,7 @@ class Cma:
             eigenvalues=state.eigenvalues,
             recalled=state.recalled,
             live=state.live,
+            leaving=state.leaving,
             long=state.long,
             idle=state.idle,
             level=state.level,
@@ -120,7 +122,7 @@ class Margin(Cma):
         alpha = 1 / (s.dimension * s.popsize) if self.alpha is None else self.alpha
         state = super().update(setting, state, sample, w)
         sd = deviations(state) * state.A
-        m, A, _ = corrected(setting.coordinates, alpha, state.m, sd, state.A)
+        m, A = corrected(setting.coordinates, alpha, state.m, sd, state.A)
         return state._replace(m=m, A=A)
 
 
@@ -194,7 +196,7 @@ class IntegerMutation(Cma):
         z = noise.normal
         if self.negative_norm == "mutated":
             z = (step / state.sigma[..., None]) @ state.inverse_root
-        return Sample(y, z, step, v, self._penalty(setting, v))
+        return Sample(y, z, step, v, penalty=self._penalty(setting, v))
 
     def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
         """As in `sample`: y is that of the unmutated point, v moves the mean."""
@@ -231,28 +233,37 @@ class Mix(Cma):
     slack: ClassVar[float] = 2.0
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
-        """v = m + sigma A y; y is 0 for frozen coordinates, some of which are mutated."""
+        """v = m + sigma A y; y is 0 for frozen coordinates, some of which are mutated.
+
+        In a space without floats the first candidate is the mean itself.
+        """
+        if not setting.has_floats:
+            noise = noise._replace(normal=setting.all_but_first * noise.normal)
+        given, cell = setting.given(state.live), cell_index(setting.coordinates, state.m)
         y = noise.normal @ state.root
         step = (state.sigma * state.A)[..., None, :] * y
         v, z = state.m[..., None, :] + step, noise.normal
-        if not idle(state.live == 0.0):
+        if not given.all_live:
             z = state.live[..., None, :] * z
-            pace = setting.pace(state.live)
-            v = mutated(setting.coordinates, pace, state, v, noise)
-        return Sample(y, z, step, v)
+            v = mutated(setting.coordinates, given, state, cell, v, noise)
+        return self._with_cells(setting, cell, Sample(y, z, step, v))
 
     def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
         """v = m + sigma A y; frozen coordinates are no part of y."""
-        A = state.A[..., None, :]
-        step = state.live[..., None, :] * (v - state.m[..., None, :]) / A
+        step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
         sample = expressed(setting.strategy, state, v, step)
-        return sample._replace(step=A * sample.step)
+        return self._with_cells(setting, cell_index(setting.coordinates, state.m), sample)
+
+    def _with_cells(self, setting: Setting, cell: Array, sample: Sample) -> Sample:
+        cells = cell_index(setting.coordinates, sample.v)
+        return sample._replace(cells=cells, left=setting.coordinates.margin & (cells != cell[..., None, :]))
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing."""
-        m, sample, waited, succeeded = integers_learnt(setting.coordinates, state, sample, w_plus)
-        state = learnt(setting, state._replace(m=m, idle=waited, level=sample.level), sample, w_plus)
-        return settled(setting, state, succeeded)
+        given = setting.given(state.live)
+        integers = integers_learnt(setting.coordinates, given, state, sample, w_plus)
+        state = learnt(setting, given, state, integers, w_plus)
+        return settled(setting, given, state, integers.succeeded)
 
     def varying(self, state: State) -> int:
         return int(state.live.sum())
@@ -283,7 +294,9 @@ def tell(
         feasible = None
         if violations is not None:
             feasible = ((violations == 0.0) * 1.0).sum(axis=-1, keepdims=True) / values.shape[-1]
-        sample, state = sample._replace(leader=leader, level=level, feasible=feasible), state._replace(best=best)
+        if leader is not None:
+            state = state._replace(best=best, recalled=led(leader, sample.v, state.recalled))
+        sample = sample._replace(leader=leader, level=level, feasible=feasible)
     coordinates = setting.coordinates
     if method.keep_inside and coordinates.latent_low is not None:
         beyond = overshoot(coordinates, sample.v)

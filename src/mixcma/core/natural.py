@@ -5,9 +5,9 @@ Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 
 from __future__ import annotations
 
+from mixcma.core.freezing import Learnt
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
-from mixcma.core.sampling import Sample
-from mixcma.core.setting import Setting
+from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State
 from mixcma.core.strategy import CovariancePace, Pace
 from mixcma.core.update import combine
@@ -18,10 +18,10 @@ LONG_ENOUGH = 5
 FEW_FEASIBLE = 0.25
 
 
-def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
+def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus: Array) -> State:
     """The state after steps 4 to 8."""
-    y, z, pace, rates = sample.y, sample.z, setting.pace(state.live), setting.covariance_pace(state.live)
-    xp, r = namespace(y), w_plus - 1.0 / w_plus.shape[-1]
+    sample, pace, rates = integers.sample, given.pace, given.rates
+    y, z, xp, r = sample.y, sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
     p_sigma = pace.keeps_sigma * state.p_sigma + pace.adds_sigma * combine(r, z)
     length = xp.sqrt(squared_norm(p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
@@ -35,13 +35,15 @@ def learnt(setting: Setting, state: State, sample: Sample, w_plus: Array) -> Sta
     growth, A = step_sizes(pace, setting.groups, state, sums, d, eta)
     C = covariance(rates, state.C, w, y, z @ state.inverse_root, d, p_c)
     return state._replace(
-        m=state.m + combine(w, sample.step),
+        m=integers.m + state.sigma * state.A * mean_y,
         sigma=state.sigma * xp.exp(held(growth)),
         C=C if setting.related is None else xp.where(setting.related, C, xp.eye(C.shape[-1])),
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
         long=long,
+        idle=integers.idle,
+        level=sample.level,
         generation=state.generation + 1,
     )
 
@@ -58,7 +60,7 @@ def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) 
 
 
 def caution(feasible: Array) -> Array:
-    """By how much rateser the step size changes along the edge of what is feasible, where it would shrink too soon."""
+    """By how much less the step size changes along the edge of what is feasible, where it would shrink too soon."""
     xp = namespace(feasible)
     return xp.where(feasible > 0.0, xp.maximum(feasible, FEW_FEASIBLE) ** 2, 1.0)
 

@@ -60,6 +60,12 @@ def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | 
     return better & first, xp.where(better, own, best), level
 
 
+def led(leader: Array, v: Array, before: Array) -> Array:
+    """The point (..., N) of the leader, or where there is none the one before it."""
+    xp = namespace(v)
+    return xp.where(leader.any(axis=-1, keepdims=True), xp.vecmat(leader * 1.0, v), before)
+
+
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:
     """Ranks, plus a penalty for lying outside the bounds that grows with the distance. (..., L).
 

@@ -25,6 +25,8 @@ class Sample(NamedTuple):
     z: Array  # (..., L, N) C^(-1/2) y
     step: Array  # (..., L, N) x - m: drives the mean
     v: Array  # (..., L, N) the latent points that are decoded and evaluated
+    cells: Array | None = None  # (..., L, N) of v: mix
+    left: Array | None = None  # (..., L, N) bool: integers in another cell than that of m: mix
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
     feasible: Array | None = None  # (..., 1) the share of candidates that violate nothing; None if all

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixcma.core.coordinates import Coordinates
-from mixcma.core.namespace import Array, namespace, ndtri
+from mixcma.core.namespace import Array, idle, namespace, ndtri
 from mixcma.core.strategy import CovariancePace, Pace, Strategy, covariance_paces, margin_of, paces
+
+
+class Live(NamedTuple):
+    """What mix knows of the live coordinates."""
+
+    pace: Pace
+    rates: CovariancePace  # of those that C relates, bits not counted
+    is_live: Array  # (..., N) bool
+    integers: Array  # (..., N) bool: live and discrete
+    all_live: bool  # for sure
+    no_integers: bool  # for sure
+    frozen_direction: Array  # (..., N) of length 1, along the frozen coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +32,7 @@ class Setting:
 
     strategy: Strategy
     coordinates: Coordinates
+    _last_given: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
 
     @cached_property
     def alpha(self) -> float:
@@ -28,6 +42,11 @@ class Setting:
     @cached_property
     def has_floats(self) -> bool:
         return not self.coordinates.discrete.all()
+
+    @cached_property
+    def all_but_first(self) -> Array:
+        """(L, 1): 0, 1, 1, ..."""
+        return np.arange(self.strategy.popsize)[:, None].clip(max=1) * 1.0
 
     @cached_property
     def groups(self) -> Array:
@@ -48,14 +67,28 @@ class Setting:
             return None
         return ~(self._bits | self._bits[:, None])
 
-    def pace(self, live: Array) -> Pace:
-        """Of the live coordinates (..., N): floats for a single run, else (..., 1) each."""
-        return Pace._make(_looked_up(self._paces, live.sum(axis=-1, keepdims=True)))
+    def given(self, live: Array) -> Live:
+        """What depends on the live coordinates (..., N). The last answer is kept, since they seldom change."""
+        if not isinstance(live, np.ndarray):
+            return self._given(live)
+        if self._last_given[0] is not live:
+            self._last_given[:] = live, self._given(live)
+        answer: Live = self._last_given[1]
+        return answer
 
-    def covariance_pace(self, live: Array) -> CovariancePace:
-        """Of the live coordinates (..., N), not counting those of two values."""
-        related = live @ self._counted  # (..., 1)
-        return CovariancePace._make(_looked_up(self._covariance_paces, related))
+    def _given(self, live: Array) -> Live:
+        pace = Pace._make(_looked_up(self._paces, live.sum(axis=-1, keepdims=True)))
+        is_live = live > 0.0
+        integers = self.coordinates.margin & is_live
+        return Live(
+            pace=pace,
+            rates=CovariancePace._make(_looked_up(self._covariance_paces, live @ self._counted)),
+            is_live=is_live,
+            integers=integers,
+            all_live=idle(~is_live),
+            no_integers=idle(integers),
+            frozen_direction=(1.0 - live) / pace.root_frozen,
+        )
 
     @cached_property
     def _bits(self) -> Array:

@@ -24,8 +24,9 @@ class State(NamedTuple):
     root: Array
     inverse_root: Array
     eigenvalues: Array  # (..., N) ascending, of C at the last decomposition
-    recalled: Array  # (..., N) the latent point of the last generation's best; used by CMA-ES-IM
+    recalled: Array  # (..., N) the latent point of the best: of the last generation for CMA-ES-IM, of the run for mix
     live: Array  # (..., N) 1 or, for an integer that mix has frozen, 0
+    leaving: Array  # (..., N) mix: the probability of leaving the cell that a live integer had
     long: Array  # (..., 1) mix: generations since p_sigma became long
     idle: Array  # (..., 1) mix: generations since an integer last changed for the better
     level: Array  # (..., 1) mix: 1 if the last generation's best was as good as that of the run, up to rounding
@@ -50,6 +51,7 @@ def initial_state(m: Array) -> State:
         eigenvalues=ones,
         recalled=m,
         live=ones,
+        leaving=ones,
         long=zeros[..., :1],
         idle=zeros[..., :1],
         level=zeros[..., :1],

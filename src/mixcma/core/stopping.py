@@ -139,11 +139,21 @@ class Window:
         self._recent.clear()
         self._recent.extend(recent)
 
+    def least(self, length: int) -> float:
+        """The least of the last `length` values; -inf where there are fewer."""
+        if len(self._recent) < length:
+            return -math.inf
+        return min(itertools.islice(reversed(self._recent), length))
+
     def gained(self, length: int) -> float:
-        """By how much the least value is below that of `length` generations ago; infinite where that is not known."""
+        """By how much they have fallen over the last `length` generations; infinite where there were fewer."""
         if len(self._recent) < length:
             return math.inf
-        return self._recent[-length] - self._least
+        return self._recent[-length] - self.least(length)
+
+    def forget(self) -> None:
+        """The last values; the span of all stays."""
+        self._recent.clear()
 
     def is_flat(self, tolerance: float, target: float | None = None, length: int | None = None) -> bool:
         """Whether the last values, `length` of them, are equal, up to rounding and that part of span and value.
