@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mixcma.core.freezing import returned
 from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
 from mixcma.core.sampling import Sample
-from mixcma.core.state import SMALLEST_EIGENVALUE, State, decompose, initial_state
+from mixcma.core.state import NOTHING, SMALLEST_EIGENVALUE, State, decompose, initial_state
 from mixcma.core.stopping import (
     CONDITION,
     FAILING,
@@ -40,6 +40,8 @@ DEFAULT_METHOD = "mix"
 SMALLEST_POPSIZE = 4
 # A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
 HOPELESS_GAP = 3.0
+# Whether it has strayed is looked at whenever it would stop, and else every so many generations.
+LOOK_BACK = 8
 # Where the last generations are worse than the best by more than this part of it, they are elsewhere.
 STRAYED = 1e-9
 T = TypeVar("T")
@@ -369,7 +371,7 @@ class Optimizer:
     def _is_outdone(self) -> bool:
         """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
         dimension = self.encoding.dimension
-        if math.isinf(self.to_beat[1]) or self._floats == dimension or self._varying > self._floats:
+        if self.to_beat[1] >= NOTHING or self._floats == dimension or self._varying > self._floats:
             return False
         length = self._window()
         (violation, value), (violation_to_beat, value_to_beat) = self.state.best.tolist(), self.to_beat
@@ -381,8 +383,10 @@ class Optimizer:
         """Whether the integers have settled and the search goes on, or is about to end, where it once was better."""
         if not self.method.follows_the_leader or not self._floats or self._varying > self._floats:
             return False
-        violation, value = self.state.best.tolist()
-        if math.isinf(value) or (violation, value) >= self._returned_to:
+        if not self.stop and self._draws % LOOK_BACK:
+            return False
+        violation, value = _pair(self.state.best.tolist())
+        if value >= NOTHING or (violation, value) >= self._returned_to:
             return False
         length, gains = self._window(), 0.0 if self.stop else HOPELESS_GAP
         if self._violations.least(length) > violation:
@@ -392,8 +396,7 @@ class Optimizer:
 
     def _return_to_best(self) -> None:
         """Go on from the best point of the run, with its integers."""
-        violation, value = self.state.best.tolist()
-        self._returned_to = (violation, value)
+        self._returned_to = _pair(self.state.best.tolist())
         self.state = returned(self.setting.coordinates, self.state)
         self._smallest_eigenvalue = self._largest_eigenvalue = 1.0
         self._varying = self.method.varying(self.state)

@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,8 +116,7 @@ def _shown(given: object) -> str:
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """The outcomes of a generation as arrays; `violations` is None where nothing is violated."""
 
     values: NDArray[np.float64]

@@ -72,20 +72,19 @@ class Learnt(NamedTuple):
     succeeded: Array | None  # (..., N) bool: live ones, and frozen ones that may live again; None if none did
 
 
-def integers_learnt(
-    coordinates: Coordinates, given: Live, state: State, sample: Sample, w_plus: Array
-) -> Learnt:
+def integers_learnt(coordinates: Coordinates, given: Live, state: State, sample: Sample, w_plus: Array) -> Learnt:
     """Steps 1 to 3: adoption, success, centring."""
-    xp, left = namespace(state.m), sample.left
-    if idle(left):
+    xp, leader, left = namespace(state.m), sample.leader, sample.left
+    telling = left & (w_plus > 0.0)[..., None]
+    if idle(telling) and (leader is None or idle(left)):
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    live, frozen, leader = given.is_live, ~given.is_live, sample.leader
+    live, frozen = given.is_live, ~given.is_live
     adopted = xp.zeros_like(frozen)
     if leader is not None:
         adopted = (left & leader[..., None]).any(axis=-2) & frozen
     # where so many are mutated that some are bound to be among the better half, only a new best is a success
-    telling = live.any(axis=-1, keepdims=True) & (live | (state.level == 0.0))
-    left = left & (w_plus > 0.0)[..., None] & (~adopted & telling)[..., None, :]
+    counts = given.some_live & (live | (state.level == 0.0)) & ~adopted
+    left = telling & counts[..., None, :]
     succeeded = left.any(axis=-2)
     waited = xp.where((succeeded | adopted).any(axis=-1, keepdims=True), 0.0, state.idle + 1.0)
     m, revivable = state.m, succeeded & frozen
@@ -154,9 +153,7 @@ def settled(setting: Setting, given: Live, state: State, succeeded: Array | None
     return state if idle(freezes | revives) else changed(state, freezes, revives, deviation)
 
 
-def held_margin(
-    coordinates: Coordinates, alpha: float, most: Array, m: Array, sd: Array
-) -> tuple[Array, Array, Array]:
+def held_margin(coordinates: Coordinates, alpha: float, most: Array, m: Array, sd: Array) -> tuple[Array, Array, Array]:
     """m, the standard deviation and p, the probability of leaving the cell, held between `alpha` and `most`.
 
     Each tail has at least alpha / 2, or alpha where it is the only one; what is beyond that of both is reduced in

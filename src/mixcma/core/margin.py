@@ -15,9 +15,7 @@ from mixcma.core.namespace import Array, namespace, ndtr, ndtri
 ROUNDING = 4 * sys.float_info.epsilon
 
 
-def corrected(
-    coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array
-) -> tuple[Array, Array]:
+def corrected(coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array) -> tuple[Array, Array]:
     """The corrected m and A.
 
     `sd` = sigma <A C A^T>_jj^(1/2) is each coordinate's standard deviation. Where no bound is active, m and A come

@@ -240,11 +240,11 @@ class Mix(Cma):
         if not setting.has_floats:
             noise = noise._replace(normal=setting.all_but_first * noise.normal)
         given, cell = setting.given(state.live), cell_index(setting.coordinates, state.m)
-        y = noise.normal @ state.root
+        z = noise.normal if given.all_live else state.live[..., None, :] * noise.normal
+        y = z @ state.root
         step = (state.sigma * state.A)[..., None, :] * y
-        v, z = state.m[..., None, :] + step, noise.normal
+        v = state.m[..., None, :] + step
         if not given.all_live:
-            z = state.live[..., None, :] * z
             v = mutated(setting.coordinates, given, state, cell, v, noise)
         return self._with_cells(setting, cell, Sample(y, z, step, v))
 

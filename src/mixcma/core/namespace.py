@@ -55,4 +55,4 @@ def idle(mask: Array | bool) -> bool:
     if isinstance(mask, np.ndarray):
         # of a small array the bytes are searched several times as fast as by any()
         return b"\x01" not in mask.tobytes() if mask.size < SMALL else not mask.any()
-    return mask is False
+    return mask is False or (isinstance(mask, np.bool_) and not mask)

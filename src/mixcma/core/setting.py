@@ -21,6 +21,7 @@ class Live(NamedTuple):
     rates: CovariancePace  # of those that C relates, bits not counted
     is_live: Array  # (..., N) bool
     integers: Array  # (..., N) bool: live and discrete
+    some_live: Array  # (..., 1) bool
     all_live: bool  # for sure
     no_integers: bool  # for sure
     frozen_direction: Array  # (..., N) of length 1, along the frozen coordinates
@@ -85,6 +86,7 @@ class Setting:
             rates=CovariancePace._make(_looked_up(self._covariance_paces, live @ self._counted)),
             is_live=is_live,
             integers=integers,
+            some_live=is_live.any(axis=-1, keepdims=True),
             all_live=idle(~is_live),
             no_integers=idle(integers),
             frozen_direction=(1.0 - live) / pace.root_frozen,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from mixcma.core.namespace import Array, idle, namespace
 # Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
 # condition number that ends the run, not as a NaN.
 SMALLEST_EIGENVALUE = 1e-300
+# The best value before there is one. It is finite, so that values can be subtracted from it.
+NOTHING = sys.float_info.max
 
 
 class State(NamedTuple):
@@ -55,7 +58,7 @@ def initial_state(m: Array) -> State:
         long=zeros[..., :1],
         idle=zeros[..., :1],
         level=zeros[..., :1],
-        best=xp.full((*m.shape[:-1], 2), xp.inf) + 0.0 * m[..., :1],
+        best=xp.full((*m.shape[:-1], 2), NOTHING) + 0.0 * m[..., :1],
         generation=0,
     )
 
@@ -79,16 +82,16 @@ def decompose(state: State) -> State:
 
     The symmetric roots do not depend on the signs and order of the eigenvectors, so back ends agree.
     """
-    xp = namespace(state.C)
-    C, live, all_live = state.C, state.live, idle(state.live == 0.0)
-    if not all_live:  # the rows and columns of frozen coordinates are those of the identity
-        C = replaced(C, live, 1.0 - live)
+    xp, C, live, inside = namespace(state.C), state.C, state.live, None
+    if not idle(live == 0.0):  # the rows and columns of frozen coordinates are those of the identity
+        inside = live[..., :, None] * live[..., None, :]
+        C = inside * C + (1.0 - live)[..., None] * xp.eye(C.shape[-1])
     eigenvalues, B = xp.linalg.eigh(C)
     eigenvalues = xp.maximum(eigenvalues, SMALLEST_EIGENVALUE)
     D = xp.sqrt(eigenvalues)[..., None, :]
     root, inverse_root = (B * D) @ B.mT, (B / D) @ B.mT
-    if not all_live:
-        root, inverse_root = replaced(root, live, 0.0 * live), replaced(inverse_root, live, 0.0 * live)
+    if inside is not None:
+        root, inverse_root = inside * root, inside * inverse_root
     return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mixcma.core.namespace import Array
@@ -160,14 +159,11 @@ class Window:
 
         Close to a target, what still separates them from it counts as a difference.
         """
-        recent: Sequence[float] = self._recent
         length = length or self._length
-        if len(recent) < length:
+        if len(self._recent) < length:
             return False
-        if length < len(recent):
-            recent = list(itertools.islice(recent, len(recent) - length, None))
-        first, last = recent[0], recent[-1]
-        if first == last and min(recent) == max(recent):
+        first, last = self._recent[-length], self._recent[-1]
+        if first == last and all(value == last for value in itertools.islice(reversed(self._recent), length)):
             return True
         if not (math.isfinite(first) and math.isfinite(last)):
             return False
@@ -175,4 +171,7 @@ class Window:
         if target is not None:
             allowed = min(allowed, NEAR_TARGET * abs(last - target))
         allowed = max(allowed, 4 * math.ulp(first))
-        return abs(first - last) <= allowed and max(recent) - min(recent) <= allowed
+        if abs(first - last) > allowed:
+            return False
+        recent = list(itertools.islice(reversed(self._recent), length))
+        return max(recent) - min(recent) <= allowed
