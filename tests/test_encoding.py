@@ -286,7 +286,7 @@ def test_a_wide_int_reaches_both_its_bounds(variable):
 def test_a_wide_int_is_never_made_into_a_table(variable):
     coordinates = one(variable).coordinates
     assert coordinates.tables is None
-    assert all(np.size(array) == 1 for array in coordinates if isinstance(array, np.ndarray))
+    assert all(np.size(array) <= 1 for array in coordinates if isinstance(array, np.ndarray))
 
 
 # Cells

@@ -7,13 +7,14 @@ from mixcma.optimizer import Best, Candidate, Optimizer
 from mixcma.outcome import Outcome
 from mixcma.progress import Progress
 from mixcma.result import Result, Run
-from mixcma.space import Bool, Discrete, Float, Int, Space
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Space
 from mixcma.version import __version__
 
 __all__ = [
     "Best",
     "Bool",
     "Candidate",
+    "Categorical",
     "Cma",
     "Discrete",
     "Float",

@@ -14,16 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from mixcma.core.methods import Cma
-from mixcma.core.stopping import INTERRUPTED, Stopping, StopReason
-from mixcma.core.strategy import default_popsize
-from mixcma.encoding import Encoding
-from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluator
-from mixcma.interrupts import Interrupts
-from mixcma.noise import fresh_seed
-from mixcma.optimizer import (
-    DEFAULT_METHOD,
-    Optimizer,
+from mixcma.arguments import (
     checked_count,
     checked_method,
     checked_popsize,
@@ -31,6 +22,14 @@ from mixcma.optimizer import (
     checked_space,
     checked_stopping,
 )
+from mixcma.core.methods import Cma
+from mixcma.core.stopping import INTERRUPTED, Stopping, StopReason
+from mixcma.core.strategy import default_popsize
+from mixcma.encoding import Encoding
+from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluator
+from mixcma.interrupts import Interrupts
+from mixcma.noise import fresh_seed
+from mixcma.optimizer import DEFAULT_METHOD, Optimizer
 from mixcma.progress import progress_display
 from mixcma.restarts import allowed_restarts
 from mixcma.result import Result

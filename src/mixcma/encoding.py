@@ -8,14 +8,14 @@ import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.coordinates import LARGEST_FLOAT, LARGEST_LOG, Coordinates, LogGrid, Tables, cell_index, float_values
 from mixcma.core.stopping import LARGEST_SCALE
-from mixcma.space import Bool, Discrete, Float, Int, Params, Space, Value, Variable, invalid
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
 FloatArray = NDArray[np.float64]
 
@@ -25,8 +25,10 @@ INITIAL_FRACTION = 0.25
 START_REACH = 2.0
 
 
-# The order of the latent coordinates.
-KIND_ORDER: tuple[type[Variable], ...] = (Float, Int, Bool, Discrete)
+# The order of the latent coordinates; those that are searched as categories come last.
+KIND_ORDER: tuple[type[Variable], ...] = (Float, Int, Bool, Discrete, Categorical)
+# What has two values can be searched as a number with a threshold, or as a category.
+Pairs = Literal["numbers", "categories"]
 # Cells narrower than this part of the largest latent number cannot be told apart around it.
 NARROWEST_CELL = 8 * sys.float_info.epsilon
 
@@ -49,6 +51,7 @@ class Axis:
     spacing: float  # for arbitrary sets both count the values
     log: bool
     values: tuple[float, ...] | None  # for arbitrary sets
+    category: bool = False  # t is the place of the choice in the list, and neighbours mean nothing
 
     def latent(self, t: float) -> float:
         return (t - self.origin) / self.scale
@@ -62,18 +65,27 @@ class Axis:
         return value
 
 
-def axis(variable: Variable) -> Axis:
+def axis(variable: Variable, pairs: Pairs = "numbers") -> Axis:
     """The line on which `variable` is searched."""
+    if isinstance(variable, Bool | Categorical) and (variable.size != 2 or pairs == "categories"):
+        return _category_axis(variable)
     if isinstance(variable, Float):
         return _float_axis(variable)
     if isinstance(variable, Discrete):
         values = tuple(float(value) for value in variable.values)
         line = _line(values[0], values[-1], len(values), variable)
         return Axis(**line, first=0.0, spacing=1.0, log=False, values=values)
-    if isinstance(variable, Bool):
+    if isinstance(variable, Bool | Categorical):
         return Axis(**_line(0.0, 1.0, 2, variable), first=0.0, spacing=1.0, log=False, values=None)
     assert isinstance(variable, Int)
     return _int_axis(variable)
+
+
+def _category_axis(variable: Variable) -> Axis:
+    """The latent number is the place of the choice; where the search starts is nowhere."""
+    cells = variable.size or 0
+    ends = (-math.inf, math.inf)
+    return Axis(0.0, 1.0, 0.0, 0.0, cells - 1.0, ends, cells, 0.0, 1.0, False, None, category=True)
 
 
 def _float_axis(variable: Float) -> Axis:
@@ -137,15 +149,16 @@ class Encoding:
     [{'ribs': 3, 'radius': 42.5}]
     """
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, pairs: Pairs = "numbers") -> None:
         self.space = space
-        self.names = tuple(sorted(space.free, key=lambda name: KIND_ORDER.index(type(space[name]))))
+        lines = {name: axis(variable, pairs) for name, variable in space.free.items()}
+        self.names = tuple(sorted(lines, key=lambda n: (lines[n].category, KIND_ORDER.index(type(space[n])))))
         if not self.names:
             raise ValueError(
                 f"the space: expected at least one variable with two or more values, but got only the "
                 f"constants {space.constants}; widen the bounds of one"
             )
-        self.axes = tuple(axis(space[name]) for name in self.names)
+        self.axes = tuple(lines[name] for name in self.names)
         for name, line in zip(self.names, self.axes):
             if not 0 < line.scale < math.inf:
                 expected = "a range in which floats can be told apart"
@@ -177,7 +190,13 @@ class Encoding:
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""
         checked = self.space.check_params(params)
-        return np.array([a.latent(a.position(checked[name])) for name, a in zip(self.names, self.axes)])
+        return np.array([a.latent(self._position(name, a, checked[name])) for name, a in zip(self.names, self.axes)])
+
+    def _position(self, name: str, line: Axis, value: Value) -> float:
+        variable = self.space[name]
+        if isinstance(variable, Categorical):
+            return float(tuple(variable.choices).index(value))
+        return line.position(value)
 
     def encode_mean(self, mean: Mapping[str, float]) -> FloatArray:
         """The latent point (N,) of an initial mean; names left out keep their own."""
@@ -202,15 +221,15 @@ def _start_ends(line: Axis) -> tuple[float, float]:
 
 
 class Decoder:
-    """Floats and cell indices -> dicts of true Python numbers, in the order of the space.
+    """Floats and cell indices -> dicts of true Python values, in the order of the space.
 
     Each kind of variable is a block of columns that is converted at once; then rows are put in order.
     """
 
     def __init__(self, space: Space, names: Sequence[str], axes: Sequence[Axis]) -> None:
-        kinds = [type(space[name]) for name in names]
-        ends = np.cumsum([0] + [kinds.count(kind) for kind in KIND_ORDER]).tolist()
-        self._floats, self._ints, self._bools, self._sets = (
+        blocks = [_block(space[name], line) for name, line in zip(names, axes)]
+        ends = np.cumsum([0] + [blocks.count(block) for block in ("float", "int", "bool", "listed")]).tolist()
+        self._floats, self._ints, self._bools, self._listed = (
             slice(start, end) for start, end in itertools.pairwise(ends)
         )
         integers = axes[self._ints]
@@ -219,7 +238,7 @@ class Decoder:
         self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
         self._beyond_floats = bool((self._last > 2**53).any())
         self._present = [start < end for start, end in itertools.pairwise(ends)]
-        self._values = [tuple(cast(Discrete, space[name]).values) for name in names[self._sets]]
+        self._values = [_values_of(space[name]) for name in names[self._listed]]
         self._constants = list(space.constants.values())
         self._names = space.names
         position = {name: i for i, name in enumerate([*names, *space.constants])}
@@ -229,7 +248,7 @@ class Decoder:
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
         """(L, N), (L, N) -> L dicts."""
         rows: list[list[Value]] = floats[:, self._floats].tolist()
-        _, ints, bools, sets = self._present
+        _, ints, bools, listed = self._present
         if ints:
             index = k[:, self._ints].astype(np.int64)
             if self._beyond_floats:  # where the last index is not exact as a float
@@ -237,8 +256,8 @@ class Decoder:
             rows = _joined(rows, (self._first + self._spacing * index).tolist())
         if bools:
             rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())
-        if sets:
-            indices = k[:, self._sets].astype(np.int64).tolist()
+        if listed:
+            indices = k[:, self._listed].astype(np.int64).tolist()
             rows = _joined(rows, [[z[i] for z, i in zip(self._values, row)] for row in indices])
         if self._constants:
             rows = [row + self._constants for row in rows]
@@ -246,6 +265,19 @@ class Decoder:
         if reorder is None:
             return [dict(zip(names, row)) for row in rows]
         return [dict(zip(names, reorder(row))) for row in rows]
+
+
+def _block(variable: Variable, line: Axis) -> str:
+    """How the values of a column are found: "listed" by the index of their cell."""
+    if isinstance(variable, Bool) and not line.category:
+        return "bool"
+    return "float" if isinstance(variable, Float) else "int" if isinstance(variable, Int) else "listed"
+
+
+def _values_of(variable: Variable) -> tuple[Value, ...]:
+    if isinstance(variable, Bool):
+        return (False, True)
+    return tuple(variable.choices if isinstance(variable, Categorical) else cast(Discrete, variable).values)
 
 
 def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
@@ -271,7 +303,8 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
         latent_low=low if bounded else None,
         latent_high=high if bounded else None,
         discrete=np.array([a.cells > 0 for a in axes]),
-        margin=np.array([a.cells > 0 and NARROWEST_CELL * (a.cells - 1) < 1 for a in axes]),
+        margin=np.array([a.cells > 0 and not a.category and NARROWEST_CELL * (a.cells - 1) < 1 for a in axes]),
+        choices=np.array([a.cells for a in axes if a.category]),
         last=column(lambda a: max(a.cells - 1, 0)),
         width=column(lambda a: 1 / a.scale if a.cells and not a.log and a.values is None else 1.0),
         first=column(lambda a: a.first),
@@ -292,7 +325,7 @@ def _granularity(line: Axis) -> float:
 
 def _latent_ends(line: Axis) -> tuple[float, float]:
     """The latent bounds of a float; of three or more values the outer ends of their cells; else none."""
-    if 0 < line.cells <= 2:
+    if 0 < line.cells <= 2 or line.category:
         return -math.inf, math.inf
     half = _granularity(line) / 2
     return line.latent(line.low) - half, line.latent(line.high) + half
@@ -300,7 +333,7 @@ def _latent_ends(line: Axis) -> tuple[float, float]:
 
 def _box(line: Axis) -> tuple[float, float]:
     """The box of Section 3: for two values their threshold -+ S, for more the first and the last value."""
-    if not line.cells:
+    if not line.cells or line.category:
         return -math.inf, math.inf
     low, high = line.latent(line.low), line.latent(line.high)
     if line.cells == 2:

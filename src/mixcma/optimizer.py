@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.arguments import (
+    check_categories,
+    checked_count,
+    checked_method,
+    checked_popsize,
+    checked_seed,
+    checked_space,
+    checked_stopping,
+)
 from mixcma.core.freezing import returned
-from mixcma.core.methods import METHODS, Cma, Margin, Setting, tell
+from mixcma.core.methods import Cma, Setting, tell
 from mixcma.core.sampling import Sample
 from mixcma.core.state import NOTHING, SMALLEST_EIGENVALUE, State, decompose, initial_state
 from mixcma.core.stopping import (
@@ -37,7 +45,6 @@ from mixcma.space import Params, Space
 from mixcma.warm_start import History, warm_start
 
 DEFAULT_METHOD = "mix"
-SMALLEST_POPSIZE = 4
 # A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
 HOPELESS_GAP = 3.0
 # Whether it has strayed is looked at whenever it would stop, and else every so many generations.
@@ -171,8 +178,9 @@ class Optimizer:
         self.seed = fresh_seed() if seed is None else checked_seed(seed)
         self.run = checked_count("run", run, 0)
         self.stopping = checked_stopping(stopping)
-        self.encoding = Encoding(space)
-        self.setting = Setting(strategy(self.encoding.dimension, checked_popsize(popsize)), self.encoding.coordinates)
+        self.encoding = Encoding(space, self.method.pairs)
+        self.setting = setting_of(self.encoding, checked_popsize(popsize))
+        check_categories(self.method, self.encoding)
         self.state = warm_start(self.encoding, history)
         if mean is not None:
             self.state = self.state._replace(m=self._latent_mean(mean))
@@ -189,7 +197,7 @@ class Optimizer:
         self._failed_generations = 0
         self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
         self._varying = self.encoding.dimension
-        self._floats = self.encoding.dimension - int(self.encoding.coordinates.margin.sum())
+        self._floats = self.setting.strategy.dimension - int(self.encoding.coordinates.margin.sum())
         window = flat_window(self.encoding.dimension, self.popsize)
         self._values, self._violations = Window(window), Window(window)
 
@@ -273,7 +281,8 @@ class Optimizer:
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot of a run with the same settings, as if nothing had been in between."""
         numbers, best = snapshot.numbers, snapshot.numbers["best"]
-        self.state = initial_state(snapshot.arrays["m"])._replace(**snapshot.arrays, generation=numbers["generation"])
+        start = initial_state(snapshot.arrays["m"], self.encoding.coordinates.choices)
+        self.state = start._replace(**snapshot.arrays, generation=numbers["generation"])
         self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
         self._failed_generations = numbers["failed_generations"]
@@ -424,49 +433,7 @@ def _pair(numbers: list[float]) -> tuple[float, float]:
     return violation, value
 
 
-def checked_space(space: object) -> Space:
-    if not isinstance(space, Space):
-        raise ValueError(f'space: expected a Space, but got {space!r}; write Space({{"x": Float(0, 1)}})')
-    return space
-
-
-def checked_method(method: object) -> Cma:
-    if isinstance(method, str) and method in METHODS:
-        method = METHODS[method]
-    if not isinstance(method, Cma):
-        known = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"method: expected one of {known} or a method object, but got {method!r}; choose one")
-    if isinstance(method, Margin) and method.alpha is not None:
-        alpha = method.alpha
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 0.5:
-            raise ValueError(
-                f"alpha of Margin: expected a number between 0 and 0.5, but got {alpha!r}; "
-                "leave it out to use 1 / (N lambda)"
-            )
-    return method
-
-
-def checked_stopping(stopping: object) -> Stopping:
-    if not isinstance(stopping, Stopping):
-        raise ValueError(f"stopping: expected a Stopping, but got {stopping!r}; write Stopping(...) or leave it out")
-    for name, limit in vars(stopping).items():
-        if not (limit is None and name == "flat_tolerance") and (
-            isinstance(limit, bool) or not isinstance(limit, Real)
-        ):
-            raise ValueError(f"{name} of Stopping: expected a number, but got {limit!r}; leave it out")
-    return stopping
-
-
-def checked_count(name: str, count: object, least: int) -> int:
-    """A whole number of at least `least`, of Python or NumPy."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
-        raise ValueError(f"{name}: expected an integer of at least {least}, but got {count!r}; pass {name}={least}")
-    return int(count)
-
-
-def checked_seed(seed: object) -> int:
-    return checked_count("seed", seed, 0)
-
-
-def checked_popsize(popsize: object) -> int | None:
-    return None if popsize is None else checked_count("popsize", popsize, SMALLEST_POPSIZE)
+def setting_of(encoding: Encoding, popsize: int | None) -> Setting:
+    """The constants of a search through an encoded space."""
+    categories = len(encoding.coordinates.choices)
+    return Setting(strategy(encoding.dimension - categories, popsize, categories=categories), encoding.coordinates)

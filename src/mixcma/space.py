@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from mixcma.variables import Bool, Discrete, Float, Int, Value, Variable, invalid
+from mixcma.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, invalid
 
-__all__ = ["Bool", "Discrete", "Float", "Int", "Params", "Space", "Value", "Variable", "invalid"]
+__all__ = ["Bool", "Categorical", "Discrete", "Float", "Int", "Params", "Space", "Value", "Variable", "invalid"]
 
 Params = dict[str, Value]
-KINDS: dict[str, type[Variable]] = {cls.kind: cls for cls in (Float, Int, Bool, Discrete)}
+KINDS: dict[str, type[Variable]] = {cls.kind: cls for cls in (Float, Int, Bool, Discrete, Categorical)}
 
 
 class Space(Mapping[str, Variable]):
@@ -64,12 +64,12 @@ class Space(Mapping[str, Variable]):
     @property
     def free(self) -> dict[str, Variable]:
         """The variables that have more than one value, in order."""
-        return {n: v for n, v in self._variables.items() if v.constant is None}
+        return {n: v for n, v in self._variables.items() if not v.only}
 
     @property
     def constants(self) -> Params:
         """The values of the variables that have only one."""
-        return {n: v.constant for n, v in self._variables.items() if v.constant is not None}
+        return {n: v.only[0] for n, v in self._variables.items() if v.only}
 
     @property
     def size(self) -> int | None:
@@ -117,7 +117,7 @@ def _checked(name: object, variable: object) -> Variable:
     if not isinstance(name, str) or not name:
         invalid(str(name), "a non-empty string as its name", name, "rename it")
     if not isinstance(variable, Variable):
-        invalid(name, "Float(...), Int(...), Bool() or Discrete([...])", variable,
+        invalid(name, "Float(...), Int(...), Bool(), Discrete([...]) or Categorical([...])", variable,
                 "wrap it in one of these, for instance Float(0, 1)")  # fmt: skip
     return variable.checked(name)
 
@@ -148,7 +148,7 @@ def _construct(name: str, table: object) -> Variable:
     try:
         return KINDS[kind](**options)
     except TypeError:
-        needed = {"int": "low and high", "discrete": "values"}[kind]
+        needed = {"int": "low and high", "discrete": "values", "categorical": "choices"}[kind]
         invalid(name, f"{needed} of the {kind}", dict(table), f"add {needed}")
 
 

@@ -11,9 +11,10 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
-Value = float | int | bool
+# A float, an int, a bool, or the choice of a category: a string, a number, a bool or None.
+Value = Any
 
 # Integers beyond this size cannot be computed with in 64 bits.
 LARGEST_INTEGER = 2**62
@@ -69,9 +70,9 @@ class Variable:
         raise NotImplementedError
 
     @property
-    def constant(self) -> Value | None:
-        """The value of a variable that has only one, else None."""
-        return None
+    def only(self) -> tuple[Value, ...]:
+        """The value of a variable that has only one; empty for all others."""
+        return ()
 
     def check_value(self, name: str, value: object) -> Value:
         """Return `value` as this variable's own Python type, or raise a ValueError."""
@@ -145,8 +146,8 @@ class Float(Variable):
         return -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
 
     @property
-    def constant(self) -> float | None:
-        return self.low if self.low is not None and self.low == self.high else None
+    def only(self) -> tuple[Value, ...]:
+        return (self.low,) if self.low is not None and self.low == self.high else ()
 
     def check_value(self, name: str, value: object) -> float:
         number, (low, high) = _number(name, "its value", value), self.hull
@@ -210,8 +211,8 @@ class Int(Variable):
         return (self.high - self.low) // self.step + 1
 
     @property
-    def constant(self) -> int | None:
-        return self.low if self.low == self.high else None
+    def only(self) -> tuple[Value, ...]:
+        return (self.low,) if self.low == self.high else ()
 
     def check_value(self, name: str, value: object) -> int:
         number = _integer(name, "its value", value)
@@ -297,9 +298,9 @@ class Discrete(Variable):
         return len(tuple(self.values))
 
     @property
-    def constant(self) -> float | None:
+    def only(self) -> tuple[Value, ...]:
         values = tuple(self.values)
-        return values[0] if len(values) == 1 else None
+        return values if len(values) == 1 else ()
 
     def check_value(self, name: str, value: object) -> float:
         number = _number(name, "its value", value)
@@ -307,6 +308,78 @@ class Discrete(Variable):
             if known == number:
                 return known
         return invalid(name, "one of its values", value, "take the nearest of its values")
+
+
+@dataclass(frozen=True)
+class Categorical(Variable):
+    """One of several choices that have no order: strings, numbers, booleans, None.
+
+    The search learns a probability for each choice. Where neighbours resemble each other, `Int` or `Discrete`
+    need fewer evaluations.
+
+    Parameters
+    ----------
+    choices
+        The objective receives these very values. They are distinct: what Python takes for equal, such as 1 and
+        True, is one choice.
+
+    Examples
+    --------
+    >>> from mixcma import Space
+    >>> Space({"kernel": Categorical(["rbf", "linear", None])}).size
+    3
+    """
+
+    kind: ClassVar[str] = "categorical"
+    choices: tuple[Value, ...] | Iterable[Value]
+
+    def checked(self, name: str) -> Categorical:
+        if self.mean is not None or self.std is not None:
+            given = {"mean": self.mean, "std": self.std}
+            invalid(name, "a Categorical without mean and std", given, "leave them out: choices have no order")
+        if isinstance(self.choices, str | bytes) or not isinstance(self.choices, Iterable):
+            invalid(name, "a list of choices", self.choices, 'write Categorical(["a", "b", ...])')
+        choices = [_choice(name, choice) for choice in self.choices]
+        if not choices:
+            invalid(name, "at least one choice", choices, "list what the variable may be")
+        twice = [choice for i, choice in enumerate(choices) if choice in choices[:i]]
+        if twice:
+            invalid(name, "distinct choices", twice, "list each choice once (1, 1.0 and True are one)")
+        return replace(self, choices=tuple(choices))
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        """Of the choices' places in the list."""
+        return 0.0, self.size - 1.0
+
+    @property
+    def size(self) -> int:
+        return len(tuple(self.choices))
+
+    @property
+    def only(self) -> tuple[Value, ...]:
+        choices = tuple(self.choices)
+        return choices if len(choices) == 1 else ()
+
+    def check_value(self, name: str, value: object) -> Value:
+        plain = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+        for choice in self.choices:
+            if choice == plain and isinstance(choice, bool) == isinstance(plain, bool):
+                return choice
+        return invalid(name, f"one of its choices {list(self.choices)!r:.60}", value, "take one of these")
+
+    def check_mean(self, name: str, mean: object) -> float:
+        return invalid(name, "no mean, since choices have no order", mean, "leave it out of mean")
+
+
+def _choice(name: str, given: object) -> Value:
+    """A string, a finite number, a bool or None, as plain Python."""
+    plain = given.item() if type(given).__module__ == "numpy" and hasattr(given, "item") else given
+    if plain is None or isinstance(plain, str | bool | int) or (isinstance(plain, float) and math.isfinite(plain)):
+        return plain
+    return invalid(
+        name, "choices that are strings, finite numbers, booleans or None", given, "choose by a name instead"
+    )
 
 
 def _check_log(name: str, log: object, low: float) -> None:

@@ -31,7 +31,7 @@ def warm_start(encoding: Encoding, history: History) -> State:
         )
     points = promising(encoding, history)
     if not points:
-        return initial_state(encoding.initial_mean)
+        return initial_state(encoding.initial_mean, encoding.coordinates.choices)
     u = np.array([encoding.encode(params) for params in points])
     alpha = NEIGHBOURHOOD / INITIAL_FRACTION  # a latent unit is that part of the range, where std is the default
     covariance = alpha**2 * np.eye(encoding.dimension) + np.cov(u, rowvar=False, bias=True)

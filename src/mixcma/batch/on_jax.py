@@ -73,7 +73,7 @@ def compiled(rules: Rules, watch: Watch | None = None) -> Loop:
             return jnp.any(carry.alive) & (carry.state.generation < rules.max_generations)
 
         runs = means.shape[0]
-        start = initial_state(means)._replace(generation=jnp.asarray(0))
+        start = initial_state(means, rules.choices)._replace(generation=jnp.asarray(0))
         first = Carry(start, jnp.ones(runs, bool), jnp.zeros(runs, int), jnp.full(runs, jnp.inf))
         return lax.while_loop(unfinished, block, first)
 
@@ -91,7 +91,7 @@ def _keys(seed: Array, trials: Array) -> Array:
 
 def _noise(keys: Array, generation: Array, rules: Rules) -> Noise:
     """The noise of one generation of all runs, from (seed, trial, generation)."""
-    popsize, n = rules.setting.strategy.popsize, rules.setting.strategy.dimension
+    popsize, n = rules.setting.strategy.popsize, len(rules.setting.coordinates.last)
 
     def of_run(key: Array) -> Noise:
         key = jax.random.fold_in(key, generation)

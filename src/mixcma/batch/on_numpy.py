@@ -13,9 +13,9 @@ from mixcma.noise import NoiseBatch
 def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Evaluations and best value of every run."""
     fixed, count = rules.setting.strategy, len(runs.trials)
-    draw = NoiseBatch(runs.seed, runs.trials, fixed.popsize, fixed.dimension, rules.method.needs_uniforms)
+    draw = NoiseBatch(runs.seed, runs.trials, fixed.popsize, runs.means.shape[-1], rules.method.needs_uniforms)
     evaluations, best = np.zeros(count, dtype=np.int64), np.full(count, np.inf)
-    alive, state, method = np.arange(count), initial_state(runs.means), rules.method_with(runs.alpha)
+    alive, state, method = np.arange(count), initial_state(runs.means, rules.choices), rules.method_with(runs.alpha)
     for t in range(rules.max_generations):
         state, least = generation(rules, method, state, draw(t, alive), runs.which[alive])
         evaluations[alive] += fixed.popsize

@@ -10,21 +10,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.coordinates import values_at
-from mixcma.core.methods import Cma, Margin, Setting, tell
-from mixcma.core.namespace import Array
-from mixcma.core.sampling import Noise
-from mixcma.core.state import State
-from mixcma.core.stopping import Stopping, condition_number, smallest_variance
-from mixcma.core.strategy import strategy
-from mixcma.encoding import Encoding
-from mixcma.optimizer import (
+from mixcma.arguments import (
+    check_categories,
     checked_count,
     checked_method,
     checked_popsize,
     checked_seed,
     checked_stopping,
 )
+from mixcma.core.coordinates import values_at
+from mixcma.core.methods import Cma, Margin, Setting, tell
+from mixcma.core.namespace import Array
+from mixcma.core.sampling import Noise
+from mixcma.core.state import State
+from mixcma.core.stopping import Stopping, condition_number, smallest_variance
+from mixcma.encoding import Encoding
+from mixcma.optimizer import setting_of
 from mixcma.space import Space
 
 Watch = Callable[[int, int], None]  # (generation, runs alive)
@@ -56,6 +57,12 @@ class Rules:
     target: float
     stopping: Stopping
     budget: int
+
+    @property
+    def choices(self) -> NDArray[np.int64]:
+        """The numbers of choices of the categories."""
+        choices: NDArray[np.int64] = self.setting.coordinates.choices
+        return choices
 
     @property
     def max_generations(self) -> int:
@@ -99,9 +106,9 @@ def prepare(
             f"{[other.space for other in problems]!r:.200}; make a batch of each instead"
         )
     numbers = _trial_numbers(trials)
-    encoding = Encoding(first.space)
-    means = [encoding.encode_mean(p.start(int(trial))) for p in problems for trial in numbers]
     chosen = checked_method(method)
+    encoding = Encoding(first.space, chosen.pairs)
+    means = [encoding.encode_mean(p.start(int(trial))) for p in problems for trial in numbers]
     if alpha is not None and not (isinstance(chosen, Margin) and len(alpha) == len(means)):
         raise ValueError(
             f'alpha: expected a margin for each of the {len(means)} runs, with the method "margin", but got '
@@ -145,9 +152,9 @@ def _rules(
     budget: int,
 ) -> Rules:
     """The same rules are the same object, so that what was compiled for them is found again."""
-    encoding = Encoding(space)
-    setting = Setting(strategy(encoding.dimension, popsize), encoding.coordinates)
-    return Rules(functions, setting, method, target, stopping, budget)
+    encoding = Encoding(space, method.pairs)
+    check_categories(method, encoding)
+    return Rules(functions, setting_of(encoding, popsize), method, target, stopping, budget)
 
 
 def generation(rules: Rules, method: Cma, state: State, noise: Noise, which: Array) -> tuple[State, Array]:

@@ -8,6 +8,8 @@ point on a line that is cut into cells, one a discrete value:
 - integers on a log scale: the same in exp(t);
 - arbitrary sets: thresholds midway between neighbouring values, as in Section 4.1 of the paper.
 
+The latent number of a category is the place of its choice, 0, 1, ...; these coordinates come last.
+
 The cells of evenly spaced values are arithmetic, so that a range of 2**60 needs no table.
 """
 
@@ -54,6 +56,7 @@ class Coordinates(NamedTuple):
     latent_high: Array | None
     discrete: Array  # bool
     margin: Array  # bool: discrete, and its cells wide enough to be told apart in floats
+    choices: Array  # (N_cat,) int: the number of choices of each category; these are the last coordinates
     last: Array  # K - 1: the index of the last cell, 0 for floats
     width: Array  # latent width of an evenly spaced cell, 1 for others
     first: Array  # value of cell 0, evenly spaced

@@ -11,8 +11,9 @@ from typing import ClassVar, Literal, get_args
 
 from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside, overshoot
-from mixcma.core.coordinates import cell_index
-from mixcma.core.freezing import integers_learnt, mutated, settled
+from mixcma.core.categories import Learning, drawn, frequencies, learning
+from mixcma.core.coordinates import cell_centre, cell_index
+from mixcma.core.freezing import centred, integers_learnt, mutated, settled
 from mixcma.core.integer_mutation import (
     Recall,
     RecallOn,
@@ -20,7 +21,7 @@ from mixcma.core.integer_mutation import (
     masked_step_size,
     mutation,
 )
-from mixcma.core.margin import corrected
+from mixcma.core.margin import SAFE, capped, corrected
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.natural import learnt
 from mixcma.core.ranking import lead, led, penalised_ranks, weights_by_rank
@@ -28,7 +29,11 @@ from mixcma.core.sampling import Noise, Sample, expressed, gaussian
 from mixcma.core.setting import Setting
 from mixcma.core.state import State, deviations
 
-__all__ = ["METHODS", "Cma", "IntegerMutation", "Margin", "Mix", "Setting", "tell"]
+__all__ = ["METHODS", "CatMargin", "Cma", "IntegerMutation", "Margin", "Mix", "Setting", "tell"]
+
+
+# Of CatCMA with Margin.
+LARGEST_STEP = 1e32
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,9 @@ class Cma:
     needs_uniforms: ClassVar[bool] = False
     mutates: ClassVar[bool] = False  # learns from two points: before and after integers were mutated
     follows_the_leader: ClassVar[bool] = False
-    weighs: ClassVar[Literal["all", "better half"]] = "all"
+    weighs: ClassVar[Literal["all", "better half", "both"]] = "all"
+    takes_categories: ClassVar[bool] = False
+    pairs: ClassVar[Literal["numbers", "categories"]] = "numbers"  # as what variables of two values are searched
     slack: ClassVar[float] = 0.0  # standard deviations outside the bounds that cost no rank, where there are floats
     keep_inside: bool = field(default=True, kw_only=True)
 
@@ -91,6 +98,10 @@ class Cma:
             idle=state.idle,
             level=state.level,
             best=state.best,
+            theta=state.theta,
+            signal=state.signal,
+            rate=state.rate,
+            open=state.open,
             generation=state.generation + 1,
         )
 
@@ -224,12 +235,82 @@ class IntegerMutation(Cma):
 
 
 @dataclass(frozen=True)
+class CatMargin(Cma):
+    """CatCMA with Margin (docs/catmargin.md): a Gaussian for numbers, a distribution of its own for each category."""
+
+    needs_uniforms: ClassVar[bool] = True
+    weighs: ClassVar[Literal["all", "better half", "both"]] = "both"
+    takes_categories: ClassVar[bool] = True
+    pairs: ClassVar[Literal["numbers", "categories"]] = "categories"
+
+    def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
+        """v = m + sigma A y, and a choice of each category."""
+        y, step = gaussian(state, noise.normal)
+        v = state.m[..., None, :] + state.A[..., None, :] * step
+        categories = setting.categories
+        if categories is not None:
+            n = setting.strategy.dimension
+            v = namespace(v).concat([v[..., :n], drawn(categories, state.theta, noise.sign[..., n:])], axis=-1)
+        return Sample(y, noise.normal, step, v)
+
+    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+        """v = m + sigma A y for the numbers."""
+        step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
+        return expressed(setting.strategy, state, v, step)
+
+    def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
+        """Numbers and categories have nothing but the ranks in common."""
+        w_plus = sample.better
+        if setting.strategy.dimension:
+            state = self._numbers(setting, state, sample, w, w_plus)
+        else:
+            state = state._replace(generation=state.generation + 1)
+        categories = setting.categories
+        if categories is None:
+            return state
+        chosen = sample.v[..., setting.strategy.dimension :]
+        wanted = frequencies(state.theta.shape[-1], chosen, w_plus)
+        learnt = learning(categories, Learning(state.theta, state.signal, state.rate), wanted)
+        return state._replace(**learnt._asdict())
+
+    def _numbers(self, setting: Setting, state: State, sample: Sample, w: Array, w_plus: Array) -> State:
+        """Steps 2 to 9; the better half is centred, and the mean moves without A."""
+        s, xp, coordinates = setting.strategy, namespace(state.m), setting.coordinates
+        cells = cell_index(coordinates, sample.v)
+        taking_part = coordinates.margin & (w_plus > 0.0)[..., None]
+        left = taking_part & (cells != cell_index(coordinates, state.m)[..., None, :])
+        moved = centred(sample.v, cell_centre(coordinates, cells), left, taking_part)
+        y = sample.y + moved / (state.sigma * state.A)[..., None, :]
+        mean_y = update.combine(w_plus, y)
+        p_sigma = update.step_size_path(s, state.p_sigma, state.inverse_root, mean_y)
+        p_sigma_norm = xp.sqrt(squared_norm(p_sigma))
+        h_sigma = update.heaviside(s, p_sigma_norm, state.generation + 1)
+        p_c = update.covariance_path(s, state.p_c, h_sigma, mean_y)
+        after = state._replace(
+            m=state.m + s.c_m * state.sigma * mean_y,
+            sigma=xp.minimum(update.step_size(s, state.sigma, p_sigma_norm), LARGEST_STEP),
+            C=update.covariance(s, state.C, w, y, y @ state.inverse_root, p_c, h_sigma),
+            p_sigma=p_sigma,
+            p_c=p_c,
+            generation=state.generation + 1,
+        )
+        before = xp.where(state.leaving >= 1.0, 0.5 - SAFE, state.leaving)  # 1 at the start
+        most = xp.where(left.any(axis=-2), 1.0, before)
+        m, A, leaving = capped(coordinates, setting.alpha, most, after.m, deviations(after), after.A)
+        return after._replace(
+            m=xp.where(coordinates.margin, m, after.m),
+            A=xp.where(coordinates.margin, A, after.A),
+            leaving=xp.where(coordinates.margin, leaving, after.leaving),
+        )
+
+
+@dataclass(frozen=True)
 class Mix(Cma):
     """mixcma's own method, docs/mix.md: integers that have settled leave the Gaussian and are mutated instead."""
 
     needs_uniforms: ClassVar[bool] = True
     follows_the_leader: ClassVar[bool] = True
-    weighs: ClassVar[Literal["all", "better half"]] = "better half"
+    weighs: ClassVar[Literal["all", "better half", "both"]] = "better half"
     slack: ClassVar[float] = 2.0
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
@@ -304,7 +385,11 @@ def tell(
             slack = method.slack if setting.has_floats else 0.0
             outside = distance_outside(beyond, deviations(state) * state.A, slack)
             values, violations = penalised_ranks(values, violations, outside), None
-    w = weights_by_rank(setting.strategy.cumulative[method.weighs], values, violations)
+    cumulative, weighs = setting.strategy.cumulative, method.weighs
+    if weighs == "both":
+        sample = sample._replace(better=weights_by_rank(cumulative["better half"], values, violations))
+        weighs = "all"
+    w = weights_by_rank(cumulative[weighs], values, violations)
     return method.update(setting, state, sample, w)
 
 
@@ -313,5 +398,6 @@ METHODS: dict[str, Cma] = {
     "im": IntegerMutation(),
     "im-box": IntegerMutation(box=True),
     "margin": Margin(),
+    "catmargin": CatMargin(),
     "mix": Mix(),
 }

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixcma.core.categories import Categories, categories
 from mixcma.core.coordinates import Coordinates
 from mixcma.core.namespace import Array, idle, namespace, ndtri
 from mixcma.core.strategy import CovariancePace, Pace, Strategy, covariance_paces, margin_of, paces
@@ -37,8 +38,12 @@ class Setting:
 
     @cached_property
     def alpha(self) -> float:
-        """The margin of mix."""
-        return margin_of(int(self.coordinates.margin.sum()))
+        """The margin of mix and of CatCMA with Margin."""
+        return margin_of(int(self.coordinates.margin.sum()) + len(self.coordinates.choices))
+
+    @cached_property
+    def categories(self) -> Categories | None:
+        return categories(self.coordinates, self.alpha)
 
     @cached_property
     def has_floats(self) -> bool:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from mixcma.core.namespace import Array, idle, namespace
 
 # Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
@@ -34,14 +36,25 @@ class State(NamedTuple):
     idle: Array  # (..., 1) mix: generations since an integer last changed for the better
     level: Array  # (..., 1) mix: 1 if the last generation's best was as good as that of the run, up to rounding
     best: Array  # (..., 2) mix: violation and value of the best candidate so far
+    theta: Array  # (..., N_cat, K) the probabilities of the choices of each category
+    signal: Array  # (..., N_cat, K) the path of their gradient, for its rate
+    rate: Array  # (..., 3) of that: gamma, Delta and delta
+    open: Array  # (..., N_cat) mix: 1 or, for a category that has settled, 0
     generation: Array | int  # t, the same for all runs of a batch
 
 
-def initial_state(m: Array) -> State:
-    """The start of a run: sigma = 1, C = A = I, no paths."""
-    xp = namespace(m)
+def initial_state(m: Array, choices: Array | tuple[int, ...] = ()) -> State:
+    """The start of a run: sigma = 1, C = A = I, no paths; all choices of a category are as probable.
+
+    `choices` are their numbers; the categories are the last coordinates, and no part of the Gaussian.
+    """
+    xp, categories = namespace(m), len(choices)
     zeros, ones = xp.zeros_like(m), xp.ones_like(m)
     identity = xp.eye(m.shape[-1]) * ones[..., None]
+    numbers = np.arange(m.shape[-1]) < m.shape[-1] - categories
+    live = numbers * ones
+    counts = np.asarray(choices)[:, None] if categories else np.ones((0, 1))
+    theta = xp.asarray((np.arange(counts.max(initial=1)) < counts) / counts) + zeros[..., :1, None]
     return State(
         m=m,
         sigma=ones[..., :1],
@@ -49,16 +62,20 @@ def initial_state(m: Array) -> State:
         A=ones,
         p_sigma=zeros,
         p_c=zeros,
-        root=identity,
-        inverse_root=identity,
+        root=live[..., None] * identity,
+        inverse_root=live[..., None] * identity,
         eigenvalues=ones,
         recalled=m,
-        live=ones,
+        live=live,
         leaving=ones,
         long=zeros[..., :1],
         idle=zeros[..., :1],
         level=zeros[..., :1],
         best=xp.full((*m.shape[:-1], 2), NOTHING) + 0.0 * m[..., :1],
+        theta=theta,
+        signal=xp.zeros_like(theta),
+        rate=xp.asarray([0.0, 1.0, 1.0]) + zeros[..., :1],
+        open=xp.ones_like(theta[..., 0]),
         generation=0,
     )
 

@@ -22,7 +22,7 @@ LARGEST_CHANGE = 0.05
 class Strategy:
     """What stays fixed during a run. `weights` are in rank order, best first."""
 
-    dimension: int  # N
+    dimension: int  # N, categories not counted
     popsize: int  # lambda
     weights: NDArray[np.float64]  # (lambda,)
     cumulative: Mapping[
@@ -51,10 +51,15 @@ def expected_norm(dimension: float) -> float:
     return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
 
 
-def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | None = None) -> Strategy:
-    """Table 1. mu_w is read as (sum w')^2 / sum w'^2, like mu_w^- (the printed form is a slip)."""
-    n = dimension
-    lam = default_popsize(n) if popsize is None else popsize
+def strategy(
+    dimension: int, popsize: int | None = None, eigen_interval: int | None = None, categories: int = 0
+) -> Strategy:
+    """Table 1. mu_w is read as (sum w')^2 / sum w'^2, like mu_w^- (the printed form is a slip).
+
+    `dimension` counts the numbers; the population size goes by numbers and categories.
+    """
+    n = max(1, dimension)
+    lam = default_popsize(dimension + categories) if popsize is None else popsize
     mu = lam // 2
     raw = math.log((lam + 1) / 2) - np.log(np.arange(1, lam + 1))
     better, worse = raw[:mu], raw[mu:]
@@ -69,7 +74,7 @@ def strategy(dimension: int, popsize: int | None = None, eigen_interval: int | N
     negative_sum = min(limits)
     weights = np.concatenate([better / better.sum(), negative_sum * worse / abs(worse).sum()])
     return Strategy(
-        dimension=n,
+        dimension=dimension,
         popsize=lam,
         weights=weights,
         cumulative={

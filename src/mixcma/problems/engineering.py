@@ -109,7 +109,7 @@ def gear_train(params: Mapping[str, Value]) -> float:
 
     Best known, and optimal by enumeration: 2.700857e-12 at {16, 19} over {43, 49}.
     """
-    ratio = (params["a"] * params["b"]) / (params["c"] * params["d"])
+    ratio: float = (params["a"] * params["b"]) / (params["c"] * params["d"])
     return (1.0 / 6.931 - ratio) ** 2
 
 

@@ -6,7 +6,7 @@ import math
 from datetime import datetime
 
 from mixcma.progress import duration
-from mixcma.space import Bool, Discrete, Float, Int, Value, Variable
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Value, Variable
 
 UNENDING = "∞"
 
@@ -53,8 +53,10 @@ def moment(epoch: float) -> str:
 
 def domain(variable: Variable) -> str:
     """What values a variable may have."""
-    if variable.constant is not None:
+    if variable.only:
         return "constant"
+    if isinstance(variable, Categorical):
+        return f"{variable.size} choices"
     if isinstance(variable, Bool):
         return "boolean"
     low, high = variable.hull

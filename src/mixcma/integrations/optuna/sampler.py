@@ -16,6 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from mixcma.arguments import checked_method, checked_popsize, checked_seed
 from mixcma.core.methods import Cma
 from mixcma.integrations.optuna.fold import Fold
 from mixcma.integrations.optuna.parameters import (
@@ -27,7 +28,7 @@ from mixcma.integrations.optuna.parameters import (
     unsupported_because,
 )
 from mixcma.noise import fresh_seed
-from mixcma.optimizer import DEFAULT_METHOD, checked_method, checked_popsize, checked_seed
+from mixcma.optimizer import DEFAULT_METHOD
 from mixcma.restarts import allowed_restarts
 
 logger = logging.getLogger("mixcma")
