@@ -88,7 +88,7 @@ def test_a_history_of_one_variable_gives_the_literal_start():
 
 def test_the_optimizer_takes_a_history():
     history = [(params, sphere(params)) for params in some_points(MIXED, 60)]
-    assert same_state(Optimizer(MIXED, history=history).state, warm_start(ENCODING, history))
+    assert same_state(Optimizer(MIXED, method="margin", history=history).state, warm_start(ENCODING, history))
 
 
 def test_without_points_the_start_is_the_spaces_own():

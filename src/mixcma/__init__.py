@@ -1,6 +1,6 @@
-"""mixcma minimises a black box over floats, integers, booleans and number sets, all at once."""
+"""mixcma minimises a black box over floats, integers, booleans, number sets and categories, all at once."""
 
-from mixcma.core.methods import Cma, IntegerMutation, Margin, Mix
+from mixcma.core.methods import CatMargin, Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping, StopReason
 from mixcma.driver import minimize, resume
 from mixcma.optimizer import Best, Candidate, Optimizer

@@ -67,7 +67,7 @@ class Axis:
 
 def axis(variable: Variable, pairs: Pairs = "numbers") -> Axis:
     """The line on which `variable` is searched."""
-    if isinstance(variable, Bool | Categorical) and (variable.size != 2 or pairs == "categories"):
+    if (pairs == "categories" and variable.size == 2) or (isinstance(variable, Categorical) and variable.size != 2):
         return _category_axis(variable)
     if isinstance(variable, Float):
         return _float_axis(variable)
@@ -82,10 +82,10 @@ def axis(variable: Variable, pairs: Pairs = "numbers") -> Axis:
 
 
 def _category_axis(variable: Variable) -> Axis:
-    """The latent number is the place of the choice; where the search starts is nowhere."""
-    cells = variable.size or 0
-    ends = (-math.inf, math.inf)
-    return Axis(0.0, 1.0, 0.0, 0.0, cells - 1.0, ends, cells, 0.0, 1.0, False, None, category=True)
+    """The latent number is the place of the choice. Of two values the mean says how probable the second is at first."""
+    cells, ends, (low, high) = variable.size or 0, (-math.inf, math.inf), variable.hull
+    start = (cells - 1) / 2 if variable.mean is None else (variable.mean - low) / (high - low)
+    return Axis(0.0, 1.0, start, 0.0, cells - 1.0, ends, cells, 0.0, 1.0, False, None, category=True)
 
 
 def _float_axis(variable: Float) -> Axis:
@@ -194,8 +194,8 @@ class Encoding:
 
     def _position(self, name: str, line: Axis, value: Value) -> float:
         variable = self.space[name]
-        if isinstance(variable, Categorical):
-            return float(tuple(variable.choices).index(value))
+        if line.category or isinstance(variable, Categorical):
+            return float(values_of(variable).index(value))
         return line.position(value)
 
     def encode_mean(self, mean: Mapping[str, float]) -> FloatArray:
@@ -206,13 +206,23 @@ class Encoding:
                 invalid(name, f"a variable of the space {list(self.space)}", name, "remove it from mean")
             checked = self.space[name].check_mean(name, value)
             if name in self._axis_of:
-                t[name] = self._axis_of[name].position(checked)
+                t[name] = _start(self.space[name], self._axis_of[name], checked)
         return np.array([a.latent(t.get(name, a.mean)) for name, a in zip(self.names, self.axes)])
+
+
+def _start(variable: Variable, line: Axis, mean: float) -> float:
+    """The t of a mean; of a category with two values, how probable the second is."""
+    if not line.category:
+        return line.position(mean)
+    low, high = variable.hull
+    return (mean - low) / (high - low)
 
 
 def _start_ends(line: Axis) -> tuple[float, float]:
     """Where the random starts of one coordinate begin and end, latent."""
     half, mean = _granularity(line) / 2, line.latent(line.mean)
+    if line.category:
+        return line.low, line.high
     if line.cells:
         return line.latent(line.low) - half, line.latent(line.high) + half
     low = mean - START_REACH if math.isinf(line.bounds[0]) else line.latent(line.low)
@@ -238,7 +248,7 @@ class Decoder:
         self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
         self._beyond_floats = bool((self._last > 2**53).any())
         self._present = [start < end for start, end in itertools.pairwise(ends)]
-        self._values = [_values_of(space[name]) for name in names[self._listed]]
+        self._values = [values_of(space[name]) for name in names[self._listed]]
         self._constants = list(space.constants.values())
         self._names = space.names
         position = {name: i for i, name in enumerate([*names, *space.constants])}
@@ -269,14 +279,19 @@ class Decoder:
 
 def _block(variable: Variable, line: Axis) -> str:
     """How the values of a column are found: "listed" by the index of their cell."""
-    if isinstance(variable, Bool) and not line.category:
+    if line.category:
+        return "listed"
+    if isinstance(variable, Bool):
         return "bool"
     return "float" if isinstance(variable, Float) else "int" if isinstance(variable, Int) else "listed"
 
 
-def _values_of(variable: Variable) -> tuple[Value, ...]:
+def values_of(variable: Variable) -> tuple[Value, ...]:
+    """All values of a variable that is no float, in order."""
     if isinstance(variable, Bool):
         return (False, True)
+    if isinstance(variable, Int):
+        return tuple(range(variable.low, variable.high + 1, variable.step))
     return tuple(variable.choices if isinstance(variable, Categorical) else cast(Discrete, variable).values)
 
 
@@ -304,7 +319,7 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
         latent_high=high if bounded else None,
         discrete=np.array([a.cells > 0 for a in axes]),
         margin=np.array([a.cells > 0 and not a.category and NARROWEST_CELL * (a.cells - 1) < 1 for a in axes]),
-        choices=np.array([a.cells for a in axes if a.category]),
+        choices=np.array([a.cells for a in axes if a.category], dtype=np.int64),
         last=column(lambda a: max(a.cells - 1, 0)),
         width=column(lambda a: 1 / a.scale if a.cells and not a.log and a.values is None else 1.0),
         first=column(lambda a: a.first),

@@ -42,7 +42,7 @@ from mixcma.encoding import Encoding
 from mixcma.noise import NoiseSource, fresh_seed
 from mixcma.outcome import Outcome, Told, read_outcomes
 from mixcma.space import Params, Space
-from mixcma.warm_start import History, warm_start
+from mixcma.warm_start import History, started_at, warm_start
 
 DEFAULT_METHOD = "mix"
 # A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
@@ -183,7 +183,8 @@ class Optimizer:
         check_categories(self.method, self.encoding)
         self.state = warm_start(self.encoding, history)
         if mean is not None:
-            self.state = self.state._replace(m=self._latent_mean(mean))
+            start = started_at(self.encoding, self._latent_mean(mean))
+            self.state = self.state._replace(m=start.m, theta=start.theta)
         self.evaluations = 0
         self.failures = 0
         self.best: Best | None = None
@@ -257,8 +258,10 @@ class Optimizer:
         self.to_beat = min(earlier.to_beat, (violation, value))
 
     def move_to(self, params: Params) -> None:
-        """Start from `params`: the mean becomes that point."""
-        self.state = self.state._replace(m=self.encoding.encode(params))
+        """Start from `params`: the mean becomes that point, and half of all first choices are its own."""
+        point, even = self.encoding.encode(params), initial_state(self.state.m, self.encoding.coordinates.choices).theta
+        chosen = point[self.setting.strategy.dimension :, None] == np.arange(even.shape[-1])
+        self.state = self.state._replace(m=point, theta=(even + chosen) / 2)
 
     def snapshot(self) -> Snapshot:
         """All that this run is between two generations."""

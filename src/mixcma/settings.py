@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixcma.core.methods import METHODS, Cma, IntegerMutation, Margin, Mix
+from mixcma.core.methods import METHODS, CatMargin, Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping
 from mixcma.encoding import Encoding
 from mixcma.optimizer import Optimizer
@@ -18,7 +18,7 @@ from mixcma.space import Space
 from mixcma.version import __version__
 from mixcma.warm_start import History
 
-KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation, Mix)}
+KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation, CatMargin, Mix)}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Settings:
             method=self.method,
             seed=self.seed,
             popsize=restart_popsize(self.popsize, run),
-            mean=None if run == 0 else start_mean(Encoding(self.space), self.seed, run),
+            mean=None if run == 0 else start_mean(Encoding(self.space, self.method.pairs), self.seed, run),
             history=history,
             stopping=self.stopping,
             target=self.target,

@@ -222,7 +222,7 @@ def test_a_batch_of_starts_is_a_loop_over_them(convert: Convert) -> None:
     for i, j in np.ndindex(2, 3):
         alone = started_from(m[i, j], covariance[i, j])
         for name, batched, single in zip(State._fields[:-1], states, alone):
-            scale = np.abs(single).max()
+            scale = np.abs(single).max(initial=0.0)
             np.testing.assert_allclose(np.asarray(batched)[i, j], single, rtol=RTOL, atol=RTOL * scale, err_msg=name)
 
 

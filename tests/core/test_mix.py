@@ -11,22 +11,42 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
+from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Space
 from mixcma.core.coordinates import cell_centre, cell_index, values_at
 from mixcma.core.freezing import centred, held_margin, jumped, mutation_rate, returned
-from mixcma.core.methods import Mix, Setting, tell
+from mixcma.core.methods import Mix, tell
 from mixcma.core.natural import caution, covariance
-from mixcma.core.state import decompose, initial_state
-from mixcma.core.strategy import CovariancePace, Pace, covariance_paces, paces, strategy
+from mixcma.core.state import State, decompose, initial_state
+from mixcma.core.strategy import MutationPace, Pace, mutation_paces, paces, strategy
 from mixcma.encoding import Encoding
 from mixcma.noise import NoiseSource
+from mixcma.optimizer import setting_of
 from tests.core.test_against_reference import BINARY, INTEGERS, MIXED, PAPER_LIKE, ellipsoid, latent_values, plateaus
+from tests.reference.catmargin import Category
 from tests.reference.mix import Mix as Literal
-from tests.reference.mix import covariance_constants, mix_constants
+from tests.reference.mix import mix_constants
 from tests.reference.run import Noise as LiteralNoise
 
 Array = NDArray[np.float64]
 RTOL = 1e-8
+
+FLOATS = {"x": Float(-3, 3, mean=1.5), "y": Float(mean=2.0, std=1.0)}
+WHOLE = {"n": Int(-5, 5, std=1.0), "k": Int(0, 10, std=2.0)}
+CATEGORIES = {"three": Categorical(list("pqr")), "two": Bool(), "five": Categorical([1, 2, 3, 4, 5])}
+SPACES = {
+    "mixed": MIXED,
+    "int": INTEGERS,
+    "paper": PAPER_LIKE,
+    "binary": BINARY,
+    "all": Space(FLOATS | WHOLE | CATEGORIES),
+    "floats and categories": Space(FLOATS | CATEGORIES),
+    "integers and categories": Space(WHOLE | CATEGORIES),
+    "categories": Space(CATEGORIES),
+    "many categories": Space({f"{name}{i}": variable for i in range(3) for name, variable in CATEGORIES.items()}),
+    "one category": Space({"five": Categorical([1, 2, 3, 4, 5])}),
+    "booleans": Space({f"b{i}": Bool() for i in range(8)}),
+    "one boolean": Space({"b": Bool()}),
+}
 
 
 def violation(values: Array) -> Array:
@@ -36,28 +56,63 @@ def violation(values: Array) -> Array:
 @pytest.mark.parametrize("popsize", [4, 12, 50])
 def test_the_constants_are_those_of_the_document(popsize: int) -> None:
     fixed = strategy(20, popsize)
-    mu_w, table, slow = fixed.mu_w, Pace._make(paces(fixed, 10)), CovariancePace._make(covariance_paces(fixed, 10))
-    for n in range(1, 21):
-        literal = mix_constants(n, popsize, mu_w)
-        related = covariance_constants(n, 10, popsize, mu_w)
-        for name in ("c_1", "eta_C"):
-            np.testing.assert_allclose(getattr(slow, name)[n], getattr(related, name), rtol=1e-12, err_msg=name)
-        for name in ("chi", "eta_sigma"):
+    mu_w, table = fixed.mu_w, Pace._make(paces(fixed, 10))
+    for n in range(21):
+        literal = mix_constants(n, 10, popsize, mu_w)
+        if n >= 10:  # the floats are always live
+            np.testing.assert_allclose(table.eta_C[n], literal.eta_C, rtol=1e-12)
+        for name in ("c_1", "chi", "eta_sigma"):
             np.testing.assert_allclose(getattr(table, name)[n], getattr(literal, name), rtol=1e-12, err_msg=name)
         np.testing.assert_allclose(1 - table.keeps_sigma[n], literal.c_sigma, rtol=1e-12)
-        np.testing.assert_allclose(1 - slow.keeps_c[n], related.c_c, rtol=1e-12)
+        np.testing.assert_allclose(1 - table.keeps_c[n], literal.c_c, rtol=1e-12)
+        np.testing.assert_allclose(table.adds_c[n] ** 2, literal.c_c * (2 - literal.c_c) * mu_w, rtol=1e-12)
         np.testing.assert_allclose(table.distance[n], literal.a, rtol=1e-9)
 
 
 @pytest.mark.parametrize("objective", [ellipsoid, plateaus])
-@pytest.mark.parametrize("space", [MIXED, INTEGERS, PAPER_LIKE, BINARY], ids=["mixed", "int", "paper", "binary"])
-def test_a_whole_run_is_the_literal_one(space: Space, objective: Callable[[Array], Array]) -> None:
-    assert_same_run(space, objective)
+@pytest.mark.parametrize("name", SPACES)
+def test_a_whole_run_is_the_literal_one(name: str, objective: Callable[[Array], Array]) -> None:
+    froze, _, _ = assert_same_run(SPACES[name], objective)
+    assert froze > 0
 
 
-@pytest.mark.parametrize("space", [MIXED, INTEGERS], ids=["mixed", "int"])
-def test_a_run_with_lazy_decompositions_and_a_constraint_is_the_literal_one(space: Space) -> None:
-    assert_same_run(space, ellipsoid, violation, interval=4, popsize=13)
+@pytest.mark.parametrize("name", ["mixed", "int", "all", "integers and categories", "categories", "booleans"])
+def test_a_run_with_lazy_decompositions_and_a_constraint_is_the_literal_one(name: str) -> None:
+    froze, _, _ = assert_same_run(SPACES[name], ellipsoid, violation, interval=4, popsize=13)
+    assert froze > 0
+
+
+@pytest.mark.parametrize("name", ["paper", "mixed", "all", "integers and categories", "many categories", "booleans"])
+def test_a_run_in_which_the_settled_is_unsettled_again_is_the_literal_one(name: str) -> None:
+    """The noise makes integers and categories freeze and come back."""
+    rng = np.random.default_rng(11)
+
+    def noisy(values: Array) -> Array:
+        return np.asarray(np.sum(np.abs(values - 0.7), axis=-1) + rng.standard_normal(values.shape[:-1]))
+
+    froze, revived, opened = assert_same_run(SPACES[name], noisy, interval=2, popsize=10)
+    assert froze > 0
+    assert (revived > 0) == (name in ("paper", "mixed", "all", "integers and categories"))
+    assert (opened > 0) == (name != "paper")
+
+
+@pytest.mark.parametrize("name", ["all", "integers and categories", "categories"])
+def test_a_run_that_starts_with_uneven_probabilities_is_the_literal_one(name: str) -> None:
+    theta = [[0.2, 0.5, 0.3], [0.25, 0.75], [0.1, 0.2, 0.15, 0.15, 0.4]]
+    froze, _, _ = assert_same_run(SPACES[name], ellipsoid, theta={len(row): row for row in theta})
+    assert froze > 0
+
+
+def started(encoding: Encoding, theta: dict[int, list[float]]) -> State:
+    """The start of a run; `theta` are the probabilities of a category with so many choices, else they are even."""
+    choices = encoding.coordinates.choices
+    n = encoding.dimension - len(choices)
+    state = initial_state(np.concatenate([encoding.initial_mean[:n], np.zeros(len(choices))]), choices)
+    given = [np.pad(theta[K], (0, max(choices) - K)) if K in theta else state.theta[c] for c, K in enumerate(choices)]
+    if not given:
+        return state
+    modes = np.argmax(given, axis=-1)
+    return state._replace(m=np.concatenate([state.m[:n], modes]), theta=np.array(given))
 
 
 def assert_same_run(
@@ -66,40 +121,74 @@ def assert_same_run(
     constraint: Callable[[Array], Array] | None = None,
     interval: int = 1,
     popsize: int | None = None,
-) -> None:
-    encoding, method = Encoding(space), Mix(keep_inside=False)
-    setting = Setting(strategy(encoding.dimension, popsize, interval), encoding.coordinates)
-    state = initial_state(encoding.initial_mean)
-    literal = Literal(latent_values(encoding), encoding.initial_mean.tolist(), popsize, eigen_interval=interval)
+    theta: dict[int, list[float]] | None = None,
+) -> tuple[int, int, int]:
+    """How many coordinates froze, how many integers lived again, and how many categories were opened again."""
+    encoding, method = Encoding(space, "categories"), Mix(keep_inside=False)
+    setting = setting_of(encoding, popsize)
+    n, choices = setting.strategy.dimension, [int(K) for K in encoding.coordinates.choices]
+    state = started(encoding, theta or {})
+    numeric = [values for values, line in zip(latent_values(encoding), encoding.axes) if not line.category]
+    literal = Literal(
+        [*numeric, *map(Category, choices)],
+        encoding.initial_mean[:n].tolist(),
+        popsize,
+        theta=[state.theta[c, :K].tolist() for c, K in enumerate(choices)],
+        eigen_interval=interval,
+    )
+    assert literal.constants.popsize == setting.strategy.popsize
     source = NoiseSource(7, 0, setting.strategy.popsize, encoding.dimension, uniforms=True)
-    froze = revived = 0
+    froze = revived = opened = 0
     for generation in range(100):
-        noise, before = source(generation), state.live
+        noise, before = source(generation), state
         sample = method.sample(setting, state, noise)
         points = literal.sample(LiteralNoise(*(part.tolist() for part in noise)))
         np.testing.assert_allclose(sample.v, points, rtol=RTOL, atol=1e-11, err_msg=f"generation {generation}")
-        values = values_at(encoding.coordinates, sample.v)
-        violations = None if constraint is None else constraint(values)
-        state = tell(method, setting, state, sample, objective(values), violations)
+        decoded = values_at(encoding.coordinates, sample.v)
+        values = objective(decoded)
+        violations = None if constraint is None else constraint(decoded)
+        state = tell(method, setting, state, sample, values, violations)
         if state.generation % interval == 0:
             state = decompose(state)
-        literal.update(objective(values).tolist(), None if violations is None else violations.tolist())
-        froze, revived = froze + np.sum(before > state.live), revived + np.sum(before < state.live)
-        assert state.live.tolist() == literal.live, generation
-        assert (state.long[0], state.idle[0]) == (literal.g_long, literal.g_idle), generation
-        live = state.live > 0
-        for name in ("m", "sigma", "C", "p_sigma", "p_c", "A"):
-            fast, expected = np.asarray(getattr(state, name)), np.asarray(getattr(literal, name))
-            if name in ("A", "C"):
-                fast, expected = (each[live] if name == "A" else each[np.ix_(live, live)] for each in (fast, expected))
-            scale = np.abs(expected).max(initial=0.0)
-            np.testing.assert_allclose(
-                np.reshape(fast, expected.shape), expected, rtol=RTOL, atol=RTOL * scale,
-                err_msg=f"{name} after generation {generation}",
-            )  # fmt: skip
+        literal.update(values.tolist(), None if violations is None else violations.tolist())
+        froze += int(np.sum(before.live > state.live) + np.sum(before.open > state.open))
+        revived += int(np.sum(before.live < state.live))
+        opened += int(np.sum(before.open < state.open))
+        assert_same_state(state, literal, n, f"after generation {generation}")
         if state.sigma[0] < 1e-6:
             break
-    assert froze > 0
+    return froze, revived, opened
+
+
+def assert_same_state(state: State, literal: Literal, n: int, when: str) -> None:
+    assert state.live.tolist() == literal.live, when
+    assert state.open.tolist() == literal.is_open, when
+    assert (state.long[0], state.idle[0], state.level[0]) == (literal.g_long, literal.g_idle, literal.level), when
+    assert state.best.tolist() == list(literal.best or ()), when
+    assert state.m[n:].tolist() == literal.m[n:], when
+    live = state.live > 0
+    integers = [j for j in range(n) if live[j] and literal.coordinates[j] is not None]
+    pairs = {
+        "m": (state.m, literal.m),
+        "sigma": (state.sigma, [literal.sigma]),
+        "C": (state.C[np.ix_(live, live)], np.asarray(literal.C)[np.ix_(live, live)]),
+        "A": (state.A[live], np.asarray(literal.A)[live]),
+        "p_sigma": (state.p_sigma, literal.p_sigma),
+        "p_c": (state.p_c, literal.p_c),
+        "p": (state.leaving[integers], np.asarray(literal.p)[integers]),
+    }
+    if literal.K:
+        others = [state.signal[c, : K - 1] for c, K in enumerate(literal.K)]
+        pairs["s"] = np.concatenate(others), literal.s
+        pairs["rate"] = state.rate, [literal.gamma, literal.Delta, literal.delta]
+    for c, K in enumerate(literal.K):
+        pairs[f"theta of {c}"] = state.theta[c, :K], literal.theta[c]
+        assert not state.theta[c, K:].any(), when
+        assert not state.signal[c, K - 1 :].any(), when
+    for name, (fast, slow) in pairs.items():
+        expected = np.asarray(slow)
+        scale = np.abs(expected).max(initial=0.0)
+        np.testing.assert_allclose(fast, expected, rtol=RTOL, atol=RTOL * scale, err_msg=f"{name} {when}")
 
 
 @given(st.integers(0, 10**6), st.floats(0.01, 1.0), st.integers(1, 8))
@@ -112,7 +201,7 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     y = rng.standard_normal((12, n)) @ root.T
     w, p_c, d = rng.standard_normal(12), rng.standard_normal(n), rng.standard_normal()
     x = y @ (older @ older.T)
-    pace = CovariancePace._make(covariance_paces(strategy(n), n)[:, n])._replace(eta_C=eta)
+    pace = Pace._make(paces(strategy(n), n)[:, n])._replace(eta_C=eta)
     new = covariance(pace, C, w, y, x, np.array([d]), p_c)
     K = eta / 2 * ((y.T * w) @ x - d * np.eye(n))
     whole = (1 - pace.c_1) * (np.eye(n) + K) @ C @ (np.eye(n) + K).T + pace.c_1 * np.outer(p_c, p_c)
@@ -147,7 +236,8 @@ def test_the_probability_of_leaving_is_held_between_the_margin_and_what_it_was(
 
 
 def test_without_floats_the_first_candidate_is_the_mean() -> None:
-    for space, same in ((INTEGERS, True), (MIXED, False)):
+    spaces = ((INTEGERS, True), (SPACES["integers and categories"], True), (SPACES["categories"], True), (MIXED, False))
+    for space, same in spaces:
         optimizer = Optimizer(space, seed=3)
         latent = optimizer.ask()[0].latent
         assert (latent.tolist() == optimizer.state.m.tolist()) is same
@@ -167,6 +257,7 @@ def test_a_return_begins_at_the_best_point_with_its_integers_frozen() -> None:
     np.testing.assert_allclose(state.m[~discrete], best[1][~discrete])
     assert cell_index(coordinates, state.m)[discrete].tolist() == cell_index(coordinates, best[1])[discrete].tolist()
     assert state.live.tolist() == (~discrete * 1.0).tolist()
+    assert state.open.tolist() == [0.0, 0.0]  # the booleans
     assert state.root.tolist() == np.diag(state.live).tolist()
     assert state.best.tolist() == [0.0, best[0]]
 
@@ -192,6 +283,18 @@ def test_jumps_stay_inside_and_change_the_cell() -> None:
     assert np.mean(inner > 0) == pytest.approx(0.5, abs=0.01)
 
 
+def test_a_mutated_category_takes_every_other_choice_as_often() -> None:
+    space = Space({"n": Int(0, 4), "a": Bool(), "b": Categorical(list("xyz")), "c": Categorical(range(5))})
+    coordinates = Encoding(space, "categories").coordinates
+    uniform = (np.arange(1200)[:, None] + 0.5) / 1200 * np.ones(4)
+    for place in range(5):
+        cell = np.minimum(np.full(4, float(place)), coordinates.last)
+        there = jumped(coordinates, cell, uniform)
+        for j, K in enumerate(coordinates.choices, start=1):
+            counts = [int(np.sum(there[:, j] == k)) for k in range(K)]
+            assert counts == [0 if k == cell[j] else 1200 // (K - 1) for k in range(K)]
+
+
 def test_the_centre_of_a_cell_is_its_value() -> None:
     encoding = Encoding(MIXED)
     u = np.random.default_rng(1).normal(size=(200, encoding.dimension)) * 3
@@ -204,8 +307,8 @@ def test_the_centre_of_a_cell_is_its_value() -> None:
 
 
 def test_mutations_become_rarer_but_never_cease() -> None:
-    table = paces(strategy(4, 12), 3)
-    some_live, none_live = (Pace._make(table[:, n]) for n in (1, 0))
+    some_live = MutationPace._make(mutation_paces(3, 12)[:, 3])
+    none_live = some_live._replace(mutates_always=1.0)
     rates = [float(mutation_rate(some_live, np.array([float(idle)]), np.zeros(1))[0]) for idle in (0, 1, 10, 10**6)]
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == pytest.approx(1 - 0.73)
@@ -217,19 +320,20 @@ def test_mutations_become_rarer_but_never_cease() -> None:
 @pytest.mark.parametrize("popsize", [4, 8, 16, 64])
 @pytest.mark.parametrize("seed", range(5))
 def test_equal_values_do_no_harm(seed: int, popsize: int) -> None:
-    space = Space({"n": Int(0, 9), "x": Float(-1, 1), "b": Bool(), "y": Float()})
+    space = Space({"n": Int(0, 9), "x": Float(-1, 1), "b": Bool(), "y": Float(), "c": Categorical(list("pqr"))})
     optimizer = Optimizer(space, method="mix", seed=seed, popsize=popsize)
     while not optimizer.stop:
         optimizer.tell(optimizer.ask(), [0.0] * popsize)
     assert optimizer.stop.name == "flat"
 
 
-@pytest.mark.parametrize("name", ["bits", "integers", "set"])
+@pytest.mark.parametrize("name", ["bits", "integers", "set", "categories"])
 def test_spaces_without_floats_are_solved_and_left(name: str) -> None:
     spaces = {
         "bits": Space({f"b{i}": Bool() for i in range(20)}),
         "integers": Space({f"n{i}": Int(-10, 10) for i in range(8)}),
         "set": Space({f"d{i}": Discrete([0, 1, 2, 5, 9, 30]) for i in range(6)}),
+        "categories": Space({f"c{i}": Categorical([4, 3, 2, 1, 0]) for i in range(5)}),
     }
     optimizer = Optimizer(spaces[name], method="mix", seed=3)
     while not optimizer.stop and optimizer.evaluations < 20_000:

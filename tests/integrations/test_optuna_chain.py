@@ -85,7 +85,7 @@ class World:
         return self.storage.get_all_trials(self.id, deepcopy=False)
 
     def fold(self):
-        return Fold(Parameters(SPACE), self.method, POPSIZE, "mixcma:key", maximize=False)
+        return Fold(Parameters(SPACE, self.method.pairs), self.method, POPSIZE, "mixcma:key", maximize=False)
 
     def settle(self):
         """All read everything: what they would suggest next, and what one without a memory would."""

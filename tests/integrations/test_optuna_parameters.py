@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
+from mixcma import Margin, Mix
 from mixcma.integrations.optuna.parameters import CommonDistributions, Parameters, contains, unsupported_because
 from tests.integrations.optuna_studies import new_study, ran, taken
 
@@ -43,6 +44,8 @@ pairs = st.sampled_from(
 ).map(CategoricalDistribution)
 distributions = floats | log_floats | stepped_floats | ints | log_ints | pairs
 
+MIX = Mix()
+
 
 def as_stored(distribution, value):
     return distribution.to_external_repr(distribution.to_internal_repr(value))
@@ -60,7 +63,7 @@ def check_there_and_back(distribution, latents):
 @given(distributions, st.lists(st.floats(-5, 5), min_size=1, max_size=5))
 def test_what_is_suggested_is_valid_and_reads_back_as_what_was_drawn(distribution, latents):
     assume(not distribution.single())
-    assert unsupported_because("a", distribution) is None
+    assert unsupported_because("a", distribution, MIX) is None
     check_there_and_back(distribution, latents)
 
 
@@ -81,7 +84,7 @@ def test_what_is_suggested_is_valid_and_reads_back_as_what_was_drawn(distributio
     ids=str,
 )
 def test_extreme_ranges_are_searched_or_left_to_the_independent_sampler(distribution):
-    if unsupported_because("a", distribution) is None:
+    if unsupported_because("a", distribution, MIX) is None:
         parameters = Parameters({"a": distribution})
         for inside in parameters.encoding.decode(parameters.encoding.initial_mean + np.linspace(-3, 3, 50)[:, None]):
             stored = as_stored(distribution, parameters.suggested(inside)["a"])
@@ -91,7 +94,6 @@ def test_extreme_ranges_are_searched_or_left_to_the_independent_sampler(distribu
 @pytest.mark.parametrize(
     "distribution",
     [
-        CategoricalDistribution("abc"),
         FloatDistribution(-1.7e308, 1.7e308),
         FloatDistribution(-1.7e308, 1.7e308, step=1e300),
         FloatDistribution(5e-324, 1e-323),
@@ -101,14 +103,15 @@ def test_extreme_ranges_are_searched_or_left_to_the_independent_sampler(distribu
     ids=str,
 )
 def test_what_cannot_be_searched_says_why(distribution):
-    assert isinstance(unsupported_because("a", distribution), str)
+    assert isinstance(unsupported_because("a", distribution, MIX), str)
 
 
 @pytest.mark.parametrize("choices", [(print, len), (print, len, max), ((1,), (1, 2))], ids=str)
 def test_choices_of_any_type_can_be_asked_about(choices):
     with pytest.warns(UserWarning, match="for persistent storage"):
         distribution = CategoricalDistribution(choices)
-    assert (unsupported_because("a", distribution) is None) == (len(choices) == 2)
+    assert unsupported_because("a", distribution, MIX) is None
+    assert (unsupported_because("a", distribution, Margin()) is None) == (len(choices) == 2)
 
 
 @given(distributions, st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3))

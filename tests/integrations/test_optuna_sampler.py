@@ -527,9 +527,21 @@ def of_three(trial):
     return objective(trial) + len(trial.suggest_categorical("kind", ("a", "bb", "ccc")))
 
 
+def test_three_choices_are_searched_together(caplog):
+    space = {**SPACE, "kind": CategoricalDistribution(("bb", "ccc", "a"))}
+    study = ran(new_study(space=space), 60, of_three_others)
+    last = [trial.params["kind"] for trial in study.trials[-20:]]
+    assert last.count("a") > 12  # the shortest is the best
+    assert not [record for record in caplog.records if record.name == "mixcma"]
+
+
+def of_three_others(trial):
+    return objective(trial) + 10 * len(trial.suggest_categorical("kind", ("bb", "ccc", "a")))
+
+
 @pytest.mark.parametrize("space", [None, SPACE, {**SPACE, "kind": CategoricalDistribution(("a", "bb", "ccc"))}])
-def test_three_choices_are_sampled_independently_with_one_warning(caplog, space):
-    study = ran(new_study(space=space), 20, of_three)
+def test_a_method_without_categories_leaves_three_choices_to_others_with_one_warning(caplog, space):
+    study = ran(new_study(space=space, method="margin"), 20, of_three)
     assert {trial.params["kind"] for trial in study.trials} == {"a", "bb", "ccc"}
     assert len(taken(study)) == 4
     messages = [record.getMessage() for record in caplog.records if record.name == "mixcma"]
@@ -538,14 +550,15 @@ def test_three_choices_are_sampled_independently_with_one_warning(caplog, space)
 
 
 def test_a_new_process_for_every_trial_changes_nothing_in_what_is_sampled_independently():
-    study = new_study(warn_independent_sampling=False)
+    options = {"warn_independent_sampling": False, "method": "margin"}
+    study = new_study(**options)
     for _ in range(12):
-        ran(reloaded(study, warn_independent_sampling=False), 1, of_three)
-    assert evaluated(study) == evaluated(ran(new_study(warn_independent_sampling=False), 12, of_three))
+        ran(reloaded(study, **options), 1, of_three)
+    assert evaluated(study) == evaluated(ran(new_study(**options), 12, of_three))
 
 
 def test_warnings_can_be_spared(caplog):
-    ran(new_study(warn_independent_sampling=False), 5, of_three)
+    ran(new_study(warn_independent_sampling=False, method="margin"), 5, of_three)
     assert not [record for record in caplog.records if record.name == "mixcma"]
 
 

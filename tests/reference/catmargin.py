@@ -355,7 +355,9 @@ def fisher_root(g: Vector, theta: Vector) -> Vector:
 
 
 def update_theta(theta: Vector, g: Vector, delta: float, r_length: float) -> Vector:
-    # theta_ck <- theta_ck + delta / (||r|| + e) g_ck
+    # theta_ck <- theta_ck + delta / (||r|| + e) g_ck; it stays where ||r|| < 1e-12
+    if r_length < SMALLEST_LENGTH:
+        return list(theta)
     new_theta = []
     for k in range(len(theta)):
         new_theta.append(theta[k] + delta / (r_length + E) * g[k])

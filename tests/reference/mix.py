@@ -1,21 +1,27 @@
-"""docs/mix.md: CMA-ES with Margin whose settled integers are frozen and mutated explicitly.
+"""docs/mix.md: CMA-ES with Margin whose settled integers and categories are frozen and mutated explicitly.
 
-`live` is l, the list of 0s and 1s that marks the live coordinates, n their number, n_F that of the frozen ones;
-`coordinates`, `values`, cells (k = 1, ..., K_j) and thresholds are those of `margin`. The centre of a cell is
-its value z_{j,k}. What is indexed by i is in the order of the sample, not of the ranks.
+`live` is l, the list of 0s and 1s that marks the live coordinates, n their number; `is_open` is o, which marks the
+open categories; n_F is the number of those frozen, integers that are not live and categories that are not open.
+`values`, cells (k = 1, ..., K_j) and thresholds of integers are those of `margin`. The centre of a cell is its value
+z_{j,k}. The coordinate of a category is the place of its choice, as a float: choices are counted from 0 here, from 1
+in the document. The numeric coordinates come first, the categories last; "column" j of a category c is its place
+among all coordinates. What is indexed by i is in the order of the sample, not of the ranks.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scipy.stats import norm
 
-from . import cma, margin
-from .cma import Coordinates, Matrix, Vector
-from .constants import constants, expected_norm
+from . import catmargin, cma, margin
+from .catmargin import Category
+from .cma import Matrix, Vector
+from .constants import constants, default_popsize, expected_norm
 from .run import Noise
 
 Outcome = tuple[float, float]  # the violation, then the value: the smaller is the better
+Coordinates = Sequence[Vector | Category | None]  # None, the sorted values of an integer, or a category
 
 
 # Preliminaries
@@ -39,7 +45,7 @@ def mean_distance(values: Vector) -> float:
 
 
 def default_alpha(coordinates: Coordinates) -> float:
-    # alpha = 1 - 0.73^(1 / D); without discrete coordinates nothing asks for it
+    # alpha = 1 - 0.73^(1 / D), D integers and categories; without either nothing asks for it
     D = 0
     for values in coordinates:
         if values is not None:
@@ -57,10 +63,12 @@ def positive_weights(w: Vector) -> Vector:
     return result
 
 
-def left_cell(v_j: float, m_j: float, values: Vector | None) -> bool:
-    # is the cell of v_ij another than that of m_j?
+def left_cell(v_j: float, m_j: float, values: Vector | Category | None) -> bool:
+    # is the cell of v_ij another than that of m_j? Of a category: the choice
     if values is None:
         return False
+    if isinstance(values, Category):
+        return v_j != m_j
     return margin.cell(v_j, values) != margin.cell(m_j, values)
 
 
@@ -73,18 +81,12 @@ class MixConstants:
 
     c_sigma: float
     chi: float
-    eta_sigma: float
-    a: float
-
-
-@dataclass(frozen=True)
-class CovarianceConstants:
-    """The constants of n_C, in the order of the document."""
-
     c_1: float
     c_c: float
     c_mu: float
     eta_C: float
+    eta_sigma: float
+    a: float
 
 
 def solve_h(n: int) -> float:
@@ -103,7 +105,10 @@ def solve_h(n: int) -> float:
     return (low + high) / 2
 
 
-def mix_constants(n: int, popsize: int, mu_w: float) -> MixConstants:
+def mix_constants(n: int, floats: int, popsize: int, mu_w: float) -> MixConstants:
+    # f = 2 if floats alone are live, else 1.5; floats always are
+    f = 2.0 if n == floats else 1.5
+
     # for n = 0 those of n = 1
     if n == 0:
         n = 1
@@ -114,36 +119,25 @@ def mix_constants(n: int, popsize: int, mu_w: float) -> MixConstants:
     # chi = sqrt(n) (1 - 1/(4n) + 1/(21n^2))
     chi = expected_norm(n)
 
+    # c_1 = 2 / ((n + 1.3)^2 + mu_w)
+    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
+
+    # c_c = (4 + mu_w/n) / (n + 4 + 2 mu_w/n)
+    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
+
+    # c_mu = 2 (mu_w - 2 + 1/mu_w) / ((n + 2)^2 + mu_w)
+    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
+
+    # eta_C = min(1, max(168 n / (47 n^2 + 6400) tanh(0.02 lambda), f (c_1 + c_mu)))
+    eta_C = min(1.0, max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), f * (c_1 + c_mu)))
+
     # eta_sigma = tanh((0.024 lambda + 0.7 n + 20) / (n + 12))
     eta_sigma = math.tanh((0.024 * popsize + 0.7 * n + 20) / (n + 12))
 
     # a = min(1, sqrt(lambda / n)) h
     a = min(1.0, math.sqrt(popsize / n)) * solve_h(n)
 
-    return MixConstants(c_sigma=c_sigma, chi=chi, eta_sigma=eta_sigma, a=a)
-
-
-def covariance_constants(n: int, floats: int, popsize: int, mu_w: float) -> CovarianceConstants:
-    # n is n_C here. f = 1.5 if more than the floats are among the n_C, else 2
-    f = 1.5 if n > floats else 2.0
-
-    # for n_C = 0 those of n_C = 1
-    if n == 0:
-        n = 1
-
-    # c_1 = 2 / ((n_C + 1.3)^2 + mu_w)
-    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
-
-    # c_c = (4 + mu_w/n_C) / (n_C + 4 + 2 mu_w/n_C)
-    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
-
-    # c_mu = 2 (mu_w - 2 + 1/mu_w) / ((n_C + 2)^2 + mu_w)
-    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
-
-    # eta_C = min(1, max(168 n_C / (47 n_C^2 + 6400) tanh(0.02 lambda), f (c_1 + c_mu)))
-    eta_C = min(1.0, max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), f * (c_1 + c_mu)))
-
-    return CovarianceConstants(c_1=c_1, c_c=c_c, c_mu=c_mu, eta_C=eta_C)
+    return MixConstants(c_sigma=c_sigma, chi=chi, c_1=c_1, c_c=c_c, c_mu=c_mu, eta_C=eta_C, eta_sigma=eta_sigma, a=a)
 
 
 # Sampling, Step 1
@@ -157,13 +151,14 @@ def sample_y(root: Matrix, live: list[int], xi: Vector) -> Vector:
 # Sampling, Step 2
 
 
-def mutation_rate(n: int, n_F: int, alpha: float, popsize: int, g_idle: int, level: bool) -> float:
+def mutation_rate(active: int, n_F: int, alpha: float, popsize: int, g_idle: int, level: bool) -> float:
+    # `active` are live or open
     # q0 = 1 - (1 - alpha)^n_F
     q0 = 1 - (1 - alpha) ** n_F
     # T = 4 n_F / (lambda q0)
     T = 4 * n_F / (popsize * q0)
-    # q = max(q0 T / (T + g_idle), min(q0, 0.05)), at least 1/2 if level; q = 1 if nothing is live
-    if n == 0:
+    # q = max(q0 T / (T + g_idle), min(q0, 0.05)), at least 1/2 if level; q = 1 if nothing is live or open
+    if active == 0:
         return 1.0
     q = max(q0 * T / (T + g_idle), min(q0, 0.05))
     if level:
@@ -222,12 +217,12 @@ def jump(c: int, count: int, t: float) -> int:
     return c + distance if up else c - distance
 
 
+def another_choice(k: int, K: int, t: float) -> int:
+    # ceil((K - 1) t_ij) choices on, beyond the last from the first
+    return (k + math.ceil((K - 1) * t)) % K
+
+
 # Update, Step 2
-
-
-def is_bit(values: Vector | None) -> bool:
-    # of two values
-    return values is not None and len(values) == 2
 
 
 def succeeded(w_plus: Vector, v: Matrix, m: Vector, coordinates: Coordinates) -> list[bool]:
@@ -349,7 +344,7 @@ def update_p_c(
     short: bool,
     w_y: Vector,
     mu_w: float,
-    k: CovarianceConstants,
+    k: MixConstants,
 ) -> Vector:
     # p_c <- l * ((1 - c_c) p_c + [||p_sigma|| < 2 chi] sqrt(c_c (2 - c_c) mu_w) sum_i w_i y_i)
     h = 1.0 if short else 0.0
@@ -368,7 +363,7 @@ def update_C(
     y: Matrix,
     x: Matrix,
     d: float,
-    k: CovarianceConstants,
+    k: MixConstants,
 ) -> Matrix:
     # K = eta_C / 2 (sum_i w_i y_i x_i^T - d I) on the live coordinates, x_i = l * (C^(-1/2) z_i)
     N = len(C)
@@ -387,7 +382,7 @@ def update_C(
             row.append(entry)
         I_plus_K.append(row)
     # C <- (1 - c_1) (I + K) C (I + K)^T + c_1 p_c p_c^T on the live coordinates; the identity in the rows and
-    # columns of frozen ones
+    # columns of all others
     left = matrix_product(I_plus_K, C)
     both = matrix_product(left, transposed(I_plus_K))
     new_C = []
@@ -421,9 +416,7 @@ def frozen_deviation(values: Vector, alpha: float) -> float:
     return mean_distance(values) / 2 / -float(norm.ppf(alpha))
 
 
-def held_margin(
-    m_j: float, s_j: float, values: Vector, alpha: float, c: float
-) -> tuple[float, float, float]:
+def held_margin(m_j: float, s_j: float, values: Vector, alpha: float, c: float) -> tuple[float, float, float]:
     # m_j, s_j and p_j, from the probabilities of leaving the cell of m_j on either side, 0 where there is no cell
     first = margin.cell(m_j, values) == 1
     last = margin.cell(m_j, values) == len(values)
@@ -469,15 +462,57 @@ def identity_at(C: Matrix, j: int) -> Matrix:
     return new_C
 
 
+# Update, Step 11
+
+
+def frequencies(w_plus: Vector, choices: list[int], K: int) -> Vector:
+    # f_ck = sum_i w+_i [v_ij = k]
+    f = []
+    for k in range(K):
+        total = 0.0
+        for i in range(len(w_plus)):
+            if choices[i] == k:
+                total += w_plus[i]
+        f.append(total)
+    return f
+
+
+def indicator(choice: int, K: int) -> Vector:
+    # [k = m_j]
+    result = []
+    for k in range(K):
+        result.append(1.0 if k == choice else 0.0)
+    return result
+
+
+def most_probable(theta: Vector) -> int:
+    # of equal ones the first
+    best = 0
+    for k in range(len(theta)):
+        if theta[k] > theta[best]:
+            best = k
+    return best
+
+
+def unsure(theta: Vector, alpha: float) -> bool:
+    # 1 - max theta_c > 2 alpha, up to rounding
+    return 1 - max(theta) > 2 * alpha * (1 + 1e-9)
+
+
 class Mix:
     """One run: `sample`, `encode`, `update`, and again.
 
     Parameters
     ----------
-    coordinates : an entry a coordinate; None for a continuous one, else its two or more sorted values
-    mean : the initial mean
-    popsize : lambda; Table 1's if None
+    coordinates : an entry a coordinate; None for a continuous one, the two or more sorted values of a discrete one,
+        a Category for a category. Categories come last
+    mean : the initial mean of the numeric coordinates
+    popsize : lambda; that of all N coordinates if None
+    theta : the probabilities of each category at the start; 1 / K_c each if None
     eigen_interval : the roots of C are taken anew in generations t = 0, e, 2e, ...
+
+    A latent point is the numeric latents, then the choice of each category, 0, ..., K - 1, as a float. All vectors
+    have an entry a coordinate; those of categories are 0 in the paths and in l, and the identity in C and A.
     """
 
     def __init__(
@@ -486,19 +521,47 @@ class Mix:
         mean: Vector,
         popsize: int | None = None,
         *,
+        theta: Matrix | None = None,
         eigen_interval: int = 1,
     ) -> None:
-        if len(coordinates) != len(mean):
-            raise ValueError(f"{len(coordinates)} coordinates but a mean of {len(mean)}")
-        self.coordinates: list[Vector | None] = []
+        self.coordinates: list[Vector | Category | None] = []
+        self.K: list[int] = []
         for values in coordinates:
-            self.coordinates.append(None if values is None else [float(z) for z in values])
-        self.constants = constants(len(mean), popsize)  # of Table 1: lambda, w and mu_w are what is used
+            if isinstance(values, Category):
+                if values.K < 2:
+                    raise ValueError(f"a category needs at least 2 choices, got {values.K}")
+                self.K.append(values.K)
+                self.coordinates.append(values)
+            elif len(self.K) > 0:
+                raise ValueError("categories must come last")
+            else:
+                self.coordinates.append(None if values is None else [float(z) for z in values])
+        N = len(self.coordinates)
+        n_cat = len(self.K)
+        self.numeric = N - n_cat  # how many
+        if self.numeric != len(mean):
+            raise ValueError(f"{self.numeric} numeric coordinates but a mean of {len(mean)}")
+        if popsize is None:
+            popsize = default_popsize(N)
+        self.constants = constants(N, popsize)  # of Table 1: lambda, the positive w and mu_w are what is used
         self.alpha = default_alpha(self.coordinates)
         self.eigen_interval = eigen_interval
-        self.state = cma.initial_state(mean)
-        self.live: list[int] = [1] * len(mean)
-        self.p: Vector = [1.0] * len(mean)  # with which each coordinate last left its cell
+
+        # of categories; m_j is the most probable choice
+        self.theta: Matrix = [[1 / K] * K for K in self.K] if theta is None else [list(row) for row in theta]
+        if [len(row) for row in self.theta] != self.K:
+            raise ValueError(f"categories of {self.K} choices but {[len(row) for row in self.theta]} probabilities")
+        self.is_open: list[int] = [1] * n_cat
+        self.q = [catmargin.smallest_theta(self.alpha, K) for K in self.K]
+        self.n_theta = sum(K - 1 for K in self.K)
+        self.s: Vector = [0.0] * self.n_theta
+        self.gamma = 0.0
+        self.Delta = 1.0
+        self.delta = 1.0
+
+        self.state = cma.initial_state(list(mean) + [float(most_probable(row)) for row in self.theta])
+        self.live: list[int] = [1] * self.numeric + [0] * n_cat
+        self.p: Vector = [1.0] * N  # with which each integer last left its cell
         self.g_long = 0
         self.g_idle = 0
         self.level = False
@@ -537,8 +600,9 @@ class Mix:
 
     @property
     def frozen(self) -> list[int]:
-        """The frozen j, ascending."""
-        return [j for j in range(len(self.live)) if self.live[j] == 0]
+        """The frozen j, ascending: integers that are not live, then the columns of categories that are not open."""
+        integers = [j for j in range(self.numeric) if self.live[j] == 0]
+        return integers + [self.numeric + c for c in range(len(self.K)) if self.is_open[c] == 0]
 
     def sample(self, noise: Noise) -> Matrix:
         """The lambda latent points; t_ij is noise.geometric, s_ij is noise.sign."""
@@ -547,10 +611,15 @@ class Mix:
         popsize = self.constants.popsize
         if s.t % self.eigen_interval == 0:
             s.root, s.inverse_root = cma.matrix_roots(s.C)
+        frozen = self.frozen
+        n_F = len(frozen)
+        if (n_F > 0 or len(self.K) > 0) and (noise.geometric is None or noise.sign is None):
+            raise ValueError("frozen coordinates and categories need geometric and sign in the noise")
 
         # in a space without floats xi_1j = 0
+        floats = None in self.coordinates
         xi = [list(row) for row in noise.normal]
-        if None not in self.coordinates:
+        if not floats:
             xi[0] = [0.0] * len(live)
 
         # 1. z_i = l * xi_i,  y_i = l * (C^(1/2) z_i),  v_i = m + sigma A y_i
@@ -561,27 +630,32 @@ class Mix:
             self.z.append(masked(live, xi[i]))
             self.y.append(sample_y(s.root, live, xi[i]))
             self.points.append(margin.sample_v(s.m, s.sigma, s.A, self.y[i]))
+            # of an open category the first k with s_ij <= theta_1 + ... + theta_k; without floats the first candidate
+            # is at m_j
+            for c in range(len(self.K)):
+                j = self.numeric + c
+                if self.is_open[c] == 1 and (floats or i > 0):
+                    self.points[i][j] = float(catmargin.choice(self.theta[c], noise.sign[i][j]))
 
         # 2. and 3. the frozen coordinates
-        frozen = self.frozen
-        n_F = len(frozen)
         if n_F > 0:
-            if noise.geometric is None or noise.sign is None:
-                raise ValueError("frozen coordinates need geometric and sign in the noise")
-            n = len(live) - n_F
-            q = mutation_rate(n, n_F, self.alpha, popsize, self.g_idle, self.level)
+            active = sum(live) + sum(self.is_open)
+            q = mutation_rate(active, n_F, self.alpha, popsize, self.g_idle, self.level)
             for i in range(popsize):
                 k_i = mutation_count(xi[i], frozen, q)
                 for j in mutated(noise.sign[i], frozen, k_i):
                     values = self.coordinates[j]
-                    c = margin.cell(s.m[j], values)
-                    new_c = jump(c, len(values), noise.geometric[i][j])
-                    self.points[i][j] = values[new_c - 1]
+                    if isinstance(values, Category):
+                        self.points[i][j] = float(another_choice(int(s.m[j]), values.K, noise.geometric[i][j]))
+                    else:
+                        new_c = jump(margin.cell(s.m[j], values), len(values), noise.geometric[i][j])
+                        self.points[i][j] = values[new_c - 1]
         return [list(point) for point in self.points]
 
     def encode(self, points: Matrix) -> Matrix:
-        """Encoding_f of each point."""
-        return [margin.encode(point, self.coordinates) for point in points]
+        """Encoding_f of the numbers of each point, and its choices."""
+        n = self.numeric
+        return [margin.encode(point[:n], self.coordinates[:n]) + point[n:] for point in points]
 
     def update(self, values: Vector, violations: Vector | None = None) -> None:
         """One generation, from the lambda objective values (and violations) in the order of `sample`."""
@@ -592,13 +666,10 @@ class Mix:
         popsize = self.constants.popsize
         mu_w = self.constants.mu_w
         n = sum(live)
-        k = mix_constants(n, popsize, mu_w)
-        n_C = sum(live[j] for j in range(N) if not is_bit(self.coordinates[j]))
-        floats = sum(values is None for values in self.coordinates)
-        k_C = covariance_constants(n_C, floats, popsize, mu_w)
+        live_floats = [j for j in range(N) if self.coordinates[j] is None]
+        k = mix_constants(n, len(live_floats), popsize, mu_w)
         old_m = list(s.m)
         new_m = list(s.m)
-        live_floats = [j for j in range(N) if self.coordinates[j] is None]
         live_discrete = [j for j in range(N) if live[j] == 1 and self.coordinates[j] is not None]
         frozen = self.frozen
 
@@ -625,19 +696,20 @@ class Mix:
                     adopted.append(j)
                     new_m[j] = v[first][j]
 
-        # 2. Success, of live and frozen coordinates
+        # 2. Success, of live and open and frozen coordinates
         success = succeeded(w_plus, v, old_m, self.coordinates)
+        active = n + sum(self.is_open)
         for j in range(N):
             # all candidates are mutated, or so many that some must be among the better half
-            if n == 0 or (was_level and live[j] == 0):
+            if active == 0 or (was_level and j in frozen):
                 success[j] = False
         if True in success or len(adopted) > 0:
             self.g_idle = 0
         else:
             self.g_idle = self.g_idle + 1
-        moved = []  # the frozen ones that succeeded, but for the adopted
+        moved = []  # the frozen integers that succeeded, but for the adopted
         for j in frozen:
-            if success[j] and j not in adopted:
+            if success[j] and j not in adopted and j < self.numeric:
                 moved.append(j)
                 v_j = [v[i][j] for i in range(popsize)]
                 new_m[j] = moved_frozen_mean(old_m[j], w_plus, v_j, self.coordinates[j])
@@ -706,16 +778,11 @@ class Mix:
         new_sigma = s.sigma * math.exp(change)
 
         # 8. Covariance
-        new_p_c = update_p_c(s.p_c, live, length < 2 * k.chi, w_y, mu_w, k_C)
+        new_p_c = update_p_c(s.p_c, live, length < 2 * k.chi, w_y, mu_w, k)
         x = []
         for i in range(popsize):
             x.append(masked(live, cma.times(s.inverse_root, z[i])))
-        new_C = update_C(s.C, live, new_p_c, w, y, x, d, k_C)
-        for a in range(N):
-            for b in range(N):
-                # the rows and columns of bits are those of the identity
-                if is_bit(self.coordinates[a]) or is_bit(self.coordinates[b]):
-                    new_C[a][b] = 1.0 if a == b else 0.0
+        new_C = update_C(s.C, live, new_p_c, w, y, x, d, k)
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8
         deviation: dict[int, float] = {}  # s_j
@@ -746,7 +813,66 @@ class Mix:
                 new_p_sigma[j] = 0.0
                 new_p_c[j] = 0.0
 
+        # 11. Categories
+        if len(self.K) > 0:
+            modes = self.update_categories(w_plus, new_m[self.numeric :], adopted, success)
+            new_m = new_m[: self.numeric] + modes
+
         s.m, s.sigma, s.C, s.A = new_m, new_sigma, new_C, new_A
         s.p_sigma, s.p_c = new_p_sigma, new_p_c
         self.live = new_live
         s.t += 1
+
+    def update_categories(self, w_plus: Vector, modes: Vector, adopted: list[int], success: list[bool]) -> Vector:
+        """Step 11; `modes` are the m_j after the adoption. Returns the new ones.
+
+        `adopted` and `success` go by the columns j of all coordinates.
+        """
+        f = []
+        for c in range(len(self.K)):
+            choices = [int(point[self.numeric + c]) for point in self.points]
+            f.append(frequencies(w_plus, choices, self.K[c]))
+
+        # Step 10 of CatCMA with Margin, a gradient of 0 for those that are not open
+        g = []
+        r: Vector = []
+        for c in range(len(self.K)):
+            choices = [int(point[self.numeric + c]) for point in self.points]
+            g_c = [0.0] * self.K[c]
+            if self.is_open[c] == 1:
+                g_c = catmargin.natural_gradient(w_plus, choices, self.theta[c])
+            g.append(g_c)
+            r = r + catmargin.fisher_root(g_c, self.theta[c])
+        stepped = []
+        for c in range(len(self.K)):
+            stepped.append(catmargin.update_theta(self.theta[c], g[c], self.delta, catmargin.length(r)))
+
+        # Step 11 there, where one is open
+        if 1 in self.is_open:
+            self.delta = 1 / self.Delta
+            beta = catmargin.accumulation_rate(self.delta, self.n_theta)
+            self.s = catmargin.update_s(self.s, r, beta)
+            self.gamma = catmargin.update_gamma(self.gamma, beta)
+            self.Delta = catmargin.update_Delta(self.Delta, self.s, self.gamma, beta)
+
+        # theta, with the margin of Step 12 there; the mode; who is open
+        new_theta = []
+        new_modes = []
+        new_open = []
+        for c in range(len(self.K)):
+            j = self.numeric + c
+            theta = self.theta[c]
+            mode = modes[c]
+            opens = 0
+            if self.is_open[c] == 1 or (success[j] and j not in adopted):
+                theta = catmargin.category_margin(stepped[c] if self.is_open[c] == 1 else f[c], self.q[c])
+                mode = float(most_probable(theta))
+                opens = 1 if unsure(theta, self.alpha) else 0
+            elif j in adopted:
+                theta = catmargin.category_margin(indicator(int(mode), self.K[c]), self.q[c])
+            new_theta.append(theta)
+            new_modes.append(mode)
+            new_open.append(opens)
+        self.theta = new_theta
+        self.is_open = new_open
+        return new_modes

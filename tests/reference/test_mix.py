@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from . import margin, mix
+from . import catmargin, margin, mix
+from .catmargin import Category
 from .mix import Mix
 from .run import Noise
 
@@ -34,20 +35,36 @@ def draw(run: Mix, rng: np.random.Generator) -> Noise:
 def test_constants() -> None:
     assert mix.default_alpha([None, FIVE]) == pytest.approx(0.27, rel=1e-13)
     assert mix.default_alpha([FIVE, None, FIVE]) == pytest.approx(1 - math.sqrt(0.73), rel=1e-13)
-    assert mix.mix_constants(0, 6, 2.0) == mix.mix_constants(1, 6, 2.0)
-    k = mix.mix_constants(3, 8, 2.0)
+    # integers and categories count
+    assert mix.default_alpha([FIVE, None, Category(4)]) == pytest.approx(1 - math.sqrt(0.73), rel=1e-13)
+    assert mix.mix_constants(0, 0, 6, 2.0).c_1 == mix.mix_constants(1, 0, 6, 2.0).c_1
+    assert mix.mix_constants(0, 0, 6, 2.0).chi == mix.mix_constants(1, 0, 6, 2.0).chi
+    k = mix.mix_constants(3, 2, 8, 2.0)
     assert k.c_sigma == pytest.approx(4 / 10 / (2 * math.log(4)), rel=1e-13)
-    k_C = mix.covariance_constants(3, 2, 8, 2.0)
-    assert k_C.c_1 == pytest.approx(2 / 20.49, rel=1e-13)
-    assert k_C.c_c == pytest.approx((14 / 3) / (25 / 3), rel=1e-13)
-    assert k_C.c_mu == pytest.approx(1 / 27, rel=1e-13)
-    assert k_C.eta_C == pytest.approx(1.5 * (2 / 20.49 + 1 / 27), rel=1e-13)
-    assert mix.covariance_constants(3, 3, 8, 2.0).eta_C == pytest.approx(2 * (2 / 20.49 + 1 / 27), rel=1e-13)
-    assert mix.covariance_constants(0, 0, 6, 2.0).c_1 == mix.covariance_constants(1, 0, 6, 2.0).c_1
+    assert k.c_1 == pytest.approx(2 / 20.49, rel=1e-13)
+    assert k.c_c == pytest.approx((14 / 3) / (25 / 3), rel=1e-13)
+    assert k.c_mu == pytest.approx(1 / 27, rel=1e-13)
+    assert k.eta_C == pytest.approx(1.5 * (2 / 20.49 + 1 / 27), rel=1e-13)
+    assert mix.mix_constants(3, 3, 8, 2.0).eta_C == pytest.approx(2 * (2 / 20.49 + 1 / 27), rel=1e-13)
     assert k.eta_sigma == pytest.approx(math.tanh(22.292 / 15), rel=1e-13)
     # a = h where lambda >= n, and half of it where lambda = n / 4
     assert (1 + k.a**2) * math.exp(k.a**2 / 2) == pytest.approx(0.24 * 13, rel=1e-13)
-    assert mix.mix_constants(40, 10, 2.0).a == pytest.approx(mix.solve_h(40) / 2, rel=1e-13)
+    assert mix.mix_constants(40, 3, 10, 2.0).a == pytest.approx(mix.solve_h(40) / 2, rel=1e-13)
+
+
+def test_the_population_counts_all_coordinates_and_the_gaussian_only_numbers() -> None:
+    run = Mix([None, FIVE, *[Category(3)] * 5], [0.0, 1.0])
+    assert run.constants.popsize == 4 + math.floor(3 * math.log(7))
+    assert run.live == [1, 1, 0, 0, 0, 0, 0]
+    assert run.m == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert run.alpha == pytest.approx(1 - 0.73 ** (1 / 6))
+    assert Mix([Category(3)], []).constants.popsize == 4
+    with pytest.raises(ValueError, match="last"):
+        Mix([Category(3), None], [0.0])
+    with pytest.raises(ValueError, match="at least 2"):
+        Mix([Category(1)], [])
+    with pytest.raises(ValueError, match="mean of 2"):
+        Mix([None, Category(3)], [0.0, 0.0])
 
 
 # Sampling
@@ -105,6 +122,59 @@ def test_jumps(c: int, count: int, t: float, expected: int) -> None:
     assert mix.jump(c, count, t) == expected
 
 
+@pytest.mark.parametrize(
+    ("k", "K", "t", "expected"),
+    [
+        (0, 3, 0.5, 1),
+        (0, 3, 0.51, 2),
+        (1, 3, 0.51, 0),
+        (2, 3, 1e-9, 0),
+        (2, 3, 1.0, 1),
+        (3, 5, 0.75, 1),
+        (3, 5, 0.76, 2),
+        (0, 2, 0.3, 1),
+        (1, 2, 1.0, 0),
+    ],
+)
+def test_other_choices(k: int, K: int, t: float, expected: int) -> None:
+    assert mix.another_choice(k, K, t) == expected
+
+
+def test_a_mutation_goes_to_every_other_choice_as_often() -> None:
+    for k in range(5):
+        there = [mix.another_choice(k, 5, (i + 0.5) / 400) for i in range(400)]
+        assert [there.count(other) for other in range(5)] == [0 if other == k else 100 for other in range(5)]
+
+
+def test_a_sample_draws_open_categories_and_mutates_frozen_ones() -> None:
+    run = Mix([None, Category(3), Category(4)], [0.5], popsize=4, theta=[[0.2, 0.5, 0.3], [0.1, 0.1, 0.7, 0.1]])
+    assert run.m == [0.5, 1.0, 2.0]
+    run.is_open = [1, 0]
+    assert run.frozen == [2]
+    v = run.sample(
+        Noise(
+            normal=[[1.0, LOW, LOW], [-1.0, LOW, NEVER], [0.0, NEVER, LOW], [0.0, LOW, NEVER]],
+            geometric=[[0.1, 0.1, 0.3], [0.1, 0.1, 0.3], [0.1, 0.1, 0.9], [0.1, 0.1, 0.9]],
+            sign=[[0.5, 0.2, 0.9], [0.5, 0.21, 0.9], [0.5, 0.71, 0.9], [0.5, 1.0, 0.9]],
+        )
+    )
+    # s_ij draws the open one; the frozen one is mutated by its own normal, and stays at its choice otherwise
+    assert v == [[1.5, 0.0, 3.0], [-0.5, 1.0, 2.0], [0.5, 2.0, 1.0], [0.5, 2.0, 2.0]]
+    assert run.encode(v) == v
+    assert [y[1:] for y in run.y] == [[0.0, 0.0]] * 4
+    with pytest.raises(ValueError, match="geometric and sign"):
+        run.sample(Noise(normal=[[0.0] * 3] * 4))
+
+
+def test_without_floats_the_first_candidate_is_the_mean() -> None:
+    noise = Noise(normal=[[0.4] * 3] * 4, geometric=[[0.9] * 3] * 4, sign=[[0.9] * 3] * 4)
+    theta = [[0.2, 0.5, 0.3], [0.6, 0.4]]
+    v = Mix([FIVE, Category(3), Category(2)], [2.0], popsize=4, theta=theta).sample(noise)
+    assert v == [[2.0, 1.0, 0.0]] + [[2.4, 2.0, 1.0]] * 3
+    v = Mix([None, Category(3), Category(2)], [2.0], popsize=4, theta=theta).sample(noise)
+    assert v == [[2.4, 2.0, 1.0]] * 4
+
+
 def test_a_sample_mutates_frozen_coordinates_and_draws_live_ones() -> None:
     run = Mix([None, FIVE, FIVE], [0.5, 1.2, 2.0], popsize=4)
     run.live = [1, 0, 1]
@@ -143,7 +213,7 @@ def test_centring_sums_to_zero_where_it_can() -> None:
 
 
 def test_the_weights_of_a_moving_search() -> None:
-    k = mix.mix_constants(2, 4, 1.5)
+    k = mix.mix_constants(2, 2, 4, 1.5)
     z = [[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.0, 100.0]]
     w = mix.moving_weights([0.5, 0.25, 0.0, 0.25], z, k)
     assert sum(w) == pytest.approx(0.0, abs=1e-15)
@@ -158,17 +228,17 @@ def test_the_first_generation_of_one_float() -> None:
     run.sample(Noise(normal=[[1.0], [-2.0], [0.5], [2.0]]))
     run.update([3.0, 1.0, 2.0, 4.0])
     mu_w = 1 / (W1**2 + W2**2)
-    k, k_C = mix.mix_constants(1, 4, mu_w), mix.covariance_constants(1, 1, 4, mu_w)
+    k = mix.mix_constants(1, 1, 4, mu_w)
     r_z = -2.0 * W1 + 0.5 * W2 - 1.5 / 4
     d = 4.0 * W1 + 0.25 * W2 - 9.25 / 4
     p_sigma = math.sqrt(k.c_sigma * (2 - k.c_sigma) * mu_w) * r_z
-    p_c = math.sqrt(k_C.c_c * (2 - k_C.c_c) * mu_w) * r_z if abs(p_sigma) < 2 * k.chi else 0.0
+    p_c = math.sqrt(k.c_c * (2 - k.c_c) * mu_w) * r_z if abs(p_sigma) < 2 * k.chi else 0.0
     assert run.m == pytest.approx([10.0 + r_z])
     assert run.p_sigma == pytest.approx([p_sigma])
     assert run.p_c == pytest.approx([p_c])
     assert run.sigma == pytest.approx(math.exp(k.eta_sigma / 2 * d))
     # with one coordinate the sum is d itself: only c_1 changes C
-    assert run.C[0] == pytest.approx([1 - k_C.c_1 + k_C.c_1 * p_c**2])
+    assert run.C[0] == pytest.approx([1 - k.c_1 + k.c_1 * p_c**2])
     assert (run.g_long, run.g_idle, run.live, run.generation) == (1, 1, [1], 1)
     assert run.best == (0.0, 1.0)
 
@@ -178,7 +248,7 @@ def test_groups_of_step_sizes() -> None:
     run = Mix([None, FIVE], [0.0, 2.0], popsize=4)
     run.sample(Noise(normal=[[1.0, 1.2], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     run.update([1.0, 2.0, 3.0, 4.0])
-    k = mix.mix_constants(2, 4, run.constants.mu_w)
+    k = mix.mix_constants(2, 1, 4, run.constants.mu_w)
     # d_x = d_z = (w+ - 1/4) 1^2, so A is changed by the margin only, and there no bound is active
     assert run.sigma == pytest.approx(math.exp(k.eta_sigma / 2 * (W1 - 0.25)))
     assert run.A[0] == 1.0
@@ -288,6 +358,225 @@ def test_with_nothing_live_only_a_new_best_changes_anything() -> None:
     assert (run.m, run.live, run.g_idle) == ([3.0, 2.0], [0, 0], 0)
 
 
+# Update, Step 11
+
+
+def test_the_first_generation_of_a_category() -> None:
+    # the choices 0, 1, 2, 2 of equal probabilities; K = 3, so the margin is 0.27 / 2 and 1 - max theta <= 0.54 freezes
+    run = Mix([None, Category(3)], [0.0], popsize=4)
+    sign = [[0.5, u] for u in (0.1, 0.5, 0.9, 1.0)]
+    v = run.sample(Noise(normal=[[0.0, 0.0]] * 4, geometric=[[0.5, 0.5]] * 4, sign=sign))
+    assert [v_i[1] for v_i in v] == [0.0, 1.0, 2.0, 2.0]
+    run.update([2.0, 1.0, 3.0, 4.0])
+    # g = f - theta, f = (W2, W1, 0), and ||r||^2 = sum g^2 / theta
+    g = [W2 - 1 / 3, W1 - 1 / 3, -1 / 3]
+    r = math.sqrt(3 * sum(value**2 for value in g))
+    theta = [1 / 3 + value / (r + 1e-8) for value in g]
+    assert run.theta[0] == pytest.approx(catmargin.category_margin(theta, 0.27 / 2))
+    assert 1 - max(run.theta[0]) < 0.54
+    assert (run.is_open, run.m[1], run.frozen) == ([0], 1.0, [1])
+    # beta = 1 / sqrt(2), and s is sqrt(beta (2 - beta)) long
+    beta = 1 / math.sqrt(2)
+    gain = beta * (2 - beta)
+    assert (run.gamma, run.delta) == pytest.approx((gain, 1.0))
+    assert run.Delta == pytest.approx(math.exp(beta * (gain - gain / 1.5)))
+    assert run.g_idle == 0  # it left the first choice
+
+
+def test_an_open_category_that_stays_open() -> None:
+    # ten categories make the margin small
+    run = Mix([None, *[Category(4)] * 10], [0.0], popsize=4)
+    sign = [[0.5] + [u] * 10 for u in (0.1, 0.3, 0.6, 0.8)]
+    run.sample(Noise(normal=[[0.0] * 11] * 4, geometric=[[0.5] * 11] * 4, sign=sign))
+    run.update([1.0, 1.0, 1.0, 1.0])
+    # each choice was drawn once: no gradient, and no direction
+    assert run.theta == [pytest.approx([0.25] * 4)] * 10
+    assert run.s == [0.0] * 30
+    assert run.is_open == [1] * 10
+    assert run.m[1:] == [0.0] * 10  # of equal ones the first
+
+
+def test_a_gradient_of_frozen_categories_is_nothing() -> None:
+    # the frozen one is mutated in all candidates
+    run = Mix([None, Category(3), Category(3)], [0.0], popsize=4, theta=[[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]])
+    run.is_open = [0, 1]
+    run.level = True
+    run.best = (0.0, -1.0)
+    run.s = [0.5, 0.5, 0.5, 0.5]
+    normal = [[0.0, LOW, 0.0]] * 4
+    sign = [[0.5, 0.9, u] for u in (0.1, 0.5, 0.9, 0.9)]
+    v = run.sample(Noise(normal=normal, geometric=[[0.5, 0.5, 0.5]] * 4, sign=sign))
+    assert [v_i[1:] for v_i in v] == [[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 2.0]]
+    run.update([1.0, 2.0, 3.0, 4.0])
+    # it does not succeed, since the search was level; s keeps its places, n_theta = 4 counts it
+    assert run.theta[0] == [0.8, 0.1, 0.1]
+    assert (run.is_open[0], run.m[1]) == (0, 0.0)
+    beta = 1 / math.sqrt(4)
+    assert run.s[:2] == pytest.approx([0.5 * (1 - beta)] * 2)
+    assert run.s[2:] != pytest.approx([0.5 * (1 - beta)] * 2)
+    assert run.theta[1][0] > 0.3
+
+
+def test_a_frozen_category_that_succeeds_opens_with_the_frequencies_of_its_choices() -> None:
+    # all candidates are mutated: to the choices 1, 2, 1, 2; no best of the run
+    run = Mix([None, *[Category(4)] * 3], [0.0], popsize=4)
+    run.theta[0] = [0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3]
+    run.is_open = [0, 1, 1]
+    run.best = (0.0, -1.0)
+    run.g_idle = 7
+    normal = [[0.0, LOW, 0.0, 0.0]] * 4
+    geometric = [[0.5, t, 0.5, 0.5] for t in (0.3, 0.6, 0.3, 0.6)]
+    v = run.sample(Noise(normal=normal, geometric=geometric, sign=[[0.5, 0.9, 0.1, 0.1]] * 4))
+    assert [v_i[1] for v_i in v] == [1.0, 2.0, 1.0, 2.0]
+    run.update([2.0, 1.0, 3.0, 4.0])
+    assert run.theta[0] == pytest.approx(catmargin.category_margin([0.0, W2, W1, 0.0], run.alpha / 3))
+    assert run.m[1] == 2.0
+    assert 1 - max(run.theta[0]) > 2 * run.alpha
+    assert run.is_open[0] == 1
+    assert run.g_idle == 0
+
+
+def test_a_frozen_category_that_succeeds_may_stay_frozen() -> None:
+    # the second best leaves: W2 = 0.196 is less than 2 alpha = 0.54
+    run = Mix([None, Category(4)], [0.0], popsize=4, theta=[[0.1, 0.7, 0.1, 0.1]])
+    run.is_open = [0]
+    run.best = (0.0, -1.0)
+    normal = [[0.0, NEVER], [0.0, LOW], [0.0, NEVER], [0.0, NEVER]]
+    v = run.sample(Noise(normal=normal, geometric=[[0.5, 1.0]] * 4, sign=[[0.5] * 2] * 4))
+    assert [v_i[1] for v_i in v] == [1.0, 0.0, 1.0, 1.0]
+    run.update([1.0, 2.0, 3.0, 4.0])
+    assert run.theta[0] == pytest.approx(catmargin.category_margin([W2, W1, 0.0, 0.0], 0.09))
+    assert (run.is_open, run.m[1], run.g_idle) == ([0], 1.0, 0)
+    # where it leaves to no avail, nothing changes
+    theta = run.theta[0]
+    run.sample(Noise(normal=normal, geometric=[[0.5, 1.0]] * 4, sign=[[0.5] * 2] * 4))
+    run.update([1.0, 4.0, 3.0, 2.0])
+    assert (run.theta[0], run.is_open, run.m[1], run.g_idle) == (theta, [0], 1.0, 1)
+
+
+def test_adoption_sets_the_mode_and_all_but_the_margin_of_its_probability() -> None:
+    run = Mix([None, Category(4), Category(3)], [0.0], popsize=4)
+    run.is_open = [0, 0]
+    run.best = (0.0, 1.5)
+    run.g_idle = 3
+    normal = [[0.0, LOW, LOW], [0.0, NEVER, NEVER], [0.0, NEVER, NEVER], [0.0, NEVER, NEVER]]
+    noise = Noise(normal=normal, geometric=[[0.5, 0.6, 0.5]] * 4, sign=[[0.5, 0.2, 0.9]] * 4)
+    v = run.sample(noise)
+    assert v == [[0.0, 2.0, 0.0]] + [[0.0, 0.0, 0.0]] * 3
+    run.update([1.0, 2.0, 3.0, 4.0])
+    alpha = 1 - math.sqrt(0.73)
+    assert run.m[1:] == [2.0, 0.0]
+    assert run.theta[0] == pytest.approx([alpha / 3, alpha / 3, 1 - alpha, alpha / 3])
+    assert run.theta[1] == [1 / 3] * 3
+    assert run.is_open == [0, 0]
+    assert (run.g_idle, run.best) == (0, (0.0, 1.0))
+    # an equally good one is not adopted, but succeeds: it has the frequencies, and the mode among them
+    v = run.sample(noise)
+    assert [v_i[1] for v_i in v] == [0.0, 2.0, 2.0, 2.0]
+    run.update([1.0, 2.0, 3.0, 4.0])
+    assert run.m[1] == 0.0
+    assert run.theta[0] == pytest.approx(catmargin.category_margin([W1, 0.0, W2, 0.0], alpha / 3))
+    assert run.is_open == [0, 0]
+
+
+def test_with_nothing_live_or_open_only_a_new_best_changes_anything() -> None:
+    run = Mix([Category(3), Category(2)], [], popsize=4)
+    run.is_open = [0, 0]
+    run.best = (0.0, 0.5)
+    theta = [list(row) for row in run.theta]
+    sign = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]]  # the smallest s_ij
+    noise = Noise(normal=[[NEVER] * 2] * 4, geometric=[[0.9, 0.9]] * 4, sign=sign)
+    assert run.sample(noise)[1:] == [[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]]  # q = 1: all are mutated
+    run.update([1.0, 2.0, 3.0, 4.0])
+    assert (run.m, run.theta, run.is_open, run.g_idle) == ([0.0, 0.0], theta, [0, 0], 1)
+    run.sample(noise)
+    run.update([4.0, 3.0, 2.0, 0.25])
+    assert (run.m, run.is_open, run.g_idle) == ([2.0, 0.0], [0, 0], 0)
+    assert (run.theta[1], run.sigma, run.C) == (theta[1], 1.0, [[1.0, 0.0], [0.0, 1.0]])
+
+
+def assert_sound(run: Mix) -> None:
+    # probabilities sum to 1; all choices of open ones keep the margin, and are not sure of any; the mode is m_j
+    for c in range(len(run.K)):
+        theta = run.theta[c]
+        assert sum(theta) == pytest.approx(1.0, rel=1e-12)
+        assert min(theta) >= run.q[c] * (1 - 1e-9)
+        assert run.m[run.numeric + c] == mix.most_probable(theta)
+        assert (run.is_open[c] == 1) == mix.unsure(theta, run.alpha)
+    for j in range(run.numeric, len(run.m)):
+        assert (run.live[j], run.p_sigma[j], run.p_c[j], run.A[j]) == (0, 0.0, 0.0, 1.0)
+        assert run.C[j] == [1.0 if b == j else 0.0 for b in range(len(run.m))]
+
+
+def cost(x: list[float], wanted: list[list[float]]) -> float:
+    # each number is best at 1; of the choices of a category each has its cost
+    n = len(x) - len(wanted)
+    return sum((value - 1) ** 2 for value in x[:n]) + sum(wanted[c][int(x[n + c])] for c in range(len(wanted)))
+
+
+@pytest.mark.parametrize("numbers", [[None, None, FIVE], [FIVE, FIVE], []], ids=["mixed", "integers", "none"])
+def test_categories_keep_their_margin_freeze_and_open_again(numbers: mix.Coordinates) -> None:
+    # a noisy objective, so that what has settled is now and then unsettled
+    rng = np.random.default_rng(4)
+    wanted = rng.random((5, 4)).tolist()
+    run = Mix([*numbers, *(Category(K) for K in (2, 3, 4, 4, 2))], [2.0] * len(numbers), popsize=12)
+    froze = opened = 0
+    for _ in range(150):
+        before = list(run.is_open)
+        points = run.encode(run.sample(draw(run, rng)))
+        run.update([cost(x, wanted) + 0.5 * float(rng.standard_normal()) for x in points])
+        assert_sound(run)
+        froze += sum(before[c] > run.is_open[c] for c in range(5))
+        opened += sum(before[c] < run.is_open[c] for c in range(5))
+    assert froze > opened > 0
+
+
+def test_relabelled_choices_make_the_same_run() -> None:
+    # The order of all choices but the last changes nothing but their names. Draws go by the order, so the
+    # uniforms have to follow: those of a choice are mapped to where it lies in the other order.
+    rng = np.random.default_rng(5)
+    wanted = [[3.0, 0.0, 1.0, 2.0], [0.5, 0.0, 0.2]]
+    names = [[2, 0, 1, 3], [1, 0, 2]]  # the choice k of the second run is the choice names[k] of the first
+    start = [[0.28, 0.24, 0.26, 0.22], [0.35, 0.34, 0.31]]  # no two are equal
+    coordinates = [None, FIVE, Category(4), Category(3)]
+    first = Mix(coordinates, [2.0, 3.0], popsize=8, theta=start)
+    renamed = [[start[c][k] for k in names[c]] for c in range(2)]
+    second = Mix(coordinates, [2.0, 3.0], popsize=8, theta=renamed)
+
+    def relabelled(point: list[float]) -> list[float]:
+        return point[:2] + [float(names[c][int(point[2 + c])]) for c in range(2)]
+
+    frozen = False
+    for _ in range(60):
+        noise = draw(first, rng)
+        points = first.sample(noise)
+        sign = [list(row) for row in noise.sign]
+        geometric = [list(row) for row in noise.geometric]
+        for i in range(8):
+            for c in range(2):
+                chosen = names[c].index(int(points[i][2 + c]))
+                if second.is_open[c] == 1:
+                    theta = second.theta[c]
+                    sign[i][2 + c] = sum(theta[:chosen]) + theta[chosen] / 2
+                elif points[i][2 + c] != first.m[2 + c]:
+                    K = len(names[c])
+                    geometric[i][2 + c] = ((chosen - int(second.m[2 + c])) % K - 0.5) / (K - 1)
+        others = second.sample(Noise(normal=noise.normal, geometric=geometric, sign=sign))
+        assert [relabelled(point) for point in others] == [pytest.approx(point) for point in points]
+        first.update([cost(x, wanted) for x in first.encode(points)])
+        second.update([cost(relabelled(x), wanted) for x in second.encode(others)])
+        for c in range(2):
+            assert second.theta[c] == pytest.approx([first.theta[c][k] for k in names[c]])
+            assert names[c][int(second.m[2 + c])] == int(first.m[2 + c])
+        assert second.is_open == first.is_open
+        assert (second.gamma, second.Delta, second.delta) == pytest.approx((first.gamma, first.Delta, first.delta))
+        frozen = frozen or 0 in first.is_open
+    assert frozen
+
+
+# Runs
+
+
 def test_roots_are_taken_anew_after_the_interval() -> None:
     rng = np.random.default_rng(3)
     run = Mix([None] * 6, [1.0] * 6, eigen_interval=2)
@@ -324,8 +613,37 @@ def test_a_mixed_sphere_is_solved() -> None:
 def test_integers_alone_are_solved() -> None:
     rng = np.random.default_rng(2)
     integers = [float(z) for z in range(21)]
-    run = Mix([integers] * 3 + [[0.0, 1.0]], [10.0, 10.0, 10.0, 0.5])
+    run = Mix([integers] * 3 + [Category(2)], [10.0, 10.0, 10.0])
     for _ in range(60):
         points = run.encode(run.sample(draw(run, rng)))
         run.update([abs(x[0] - 3) + abs(x[1] - 17) + abs(x[2] - 11) + x[3] for x in points])
+        assert_sound(run)
     assert run.best == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("counts", [[2, 3, 5], [2] * 6, [3], [2]], ids=str)
+def test_categories_alone_are_solved(counts: list[int]) -> None:
+    # the last choice of each is the best
+    rng = np.random.default_rng(6)
+    run = Mix([Category(K) for K in counts], [])
+    for _ in range(60):
+        points = run.encode(run.sample(draw(run, rng)))
+        run.update([sum(K - 1 - k for K, k in zip(counts, x)) for x in points])
+        assert_sound(run)
+    assert run.best == (0.0, 0.0)
+    assert (run.sigma, run.generation) == (1.0, 60)
+    assert run.m == [K - 1.0 for K in counts]
+
+
+def test_a_mixed_problem_with_categories_is_solved() -> None:
+    rng = np.random.default_rng(7)
+    wanted = [[3.0, 0.0, 1.0, 2.0], [1.0, 0.0]]
+    run = Mix([None, None, FIVE, Category(4), Category(2)], [3.0, -2.0, 4.0])
+    for _ in range(150):
+        points = run.encode(run.sample(draw(run, rng)))
+        run.update([cost(x, wanted) for x in points])
+        assert_sound(run)
+    assert run.best is not None
+    assert run.best[1] < 1e-6
+    assert run.is_open == [0, 0]
+    assert run.m[3:] == [1.0, 1.0]

@@ -44,7 +44,7 @@ high = 12
 type = "bool"
 
 # [space.plate]
-# type = "discrete"          # any set of numbers
+# type = "discrete"          # any set of numbers; "categorical", choices = ["a", "b"], for what has no order
 # values = [0.5, 0.75, 1.0, 1.5]
 """
 

@@ -87,7 +87,8 @@ def learning(categories: Categories, before: Learning, wanted: Array) -> Learnin
     whitened = _fisher_root(categories, gradient, theta)
     length = xp.sqrt(xp.sum(whitened * whitened, axis=(-2, -1), keepdims=True))  # (..., 1, 1)
     gamma, Delta, delta = (before.rate[..., i, None, None] for i in range(3))
-    theta = with_margin(categories, theta + delta / (length + SAFE) * gradient)
+    step = xp.where(length < SHORTEST_GRADIENT, 0.0, delta / (length + SAFE))
+    theta = with_margin(categories, theta + step * gradient)
     delta = 1.0 / Delta
     beta = xp.minimum(delta / categories.parameters**0.5, LARGEST_BETA)
     gain = beta * (2.0 - beta)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mixcma.core.categories import Learning, frequencies, learning, with_margin
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
 from mixcma.core.namespace import Array, idle, namespace, ndtr, ndtri
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State, deviations, initial_state, replaced
-from mixcma.core.strategy import Pace
+from mixcma.core.strategy import MutationPace
 from mixcma.core.update import combine
 
 # Of the candidates, so many are mutated where nothing else is gained.
@@ -28,19 +29,19 @@ def mutated(coordinates: Coordinates, given: Live, state: State, cell: Array, v:
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
     are mutated, so that P(k or more) = q / k.
     """
-    xp, pace = namespace(v), given.pace
+    xp, pace = namespace(v), given.mutation
     q = mutation_rate(pace, state.idle, state.level)
     u = ndtr(xp.matvec(noise.normal, given.frozen_direction))  # (..., L)
     if idle(u <= q):
         return v
     count = xp.minimum(xp.floor(q / u), pace.frozen)
-    choice = noise.sign + 2.0 * state.live[..., None, :]  # beyond 1 for the live ones
+    choice = noise.sign + given.out_of_reach[..., None, :]  # beyond 1 for those that are not frozen
     reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / pace.frozen) * (count >= 1.0)
     jumped_to = cell_centre(coordinates, jumped(coordinates, cell[..., None, :], noise.geometric))
     return xp.where(choice <= xp.minimum(reach, 1.0)[..., None], jumped_to, v)
 
 
-def mutation_rate(pace: Pace, idle_for: Array, level: Array) -> Array:
+def mutation_rate(pace: MutationPace, idle_for: Array, level: Array) -> Array:
     """q (..., 1): the part of the candidates that are mutated; it falls while nothing succeeds.
 
     Where the live coordinates gain nothing either, it is at least half of them.
@@ -53,14 +54,20 @@ def mutation_rate(pace: Pace, idle_for: Array, level: Array) -> Array:
 def jumped(coordinates: Coordinates, cell: Array, uniform: Array) -> Array:
     """Another cell, d away, with P(d or more) = d^-2; the last one on that side where there are fewer.
 
-    Where there is none, it is the neighbour on the other side.
+    Where there is none, it is the neighbour on the other side. Of a category it is any other choice.
     """
     xp = namespace(uniform)
     away = 2.0 * uniform - 1.0
     length = xp.floor(1.0 / xp.sqrt(xp.maximum(xp.abs(away), SHORTEST)))
     there = xp.minimum(xp.maximum(cell + xp.copysign(length, away), 0.0), coordinates.last)
     inward = xp.where(cell > 0.0, cell - 1.0, 1.0)
-    return xp.where(there == cell, inward, there)
+    there = xp.where(there == cell, inward, there)
+    categories = len(coordinates.choices)
+    if not categories:
+        return there
+    others = coordinates.choices - 1.0
+    further = cell[..., -categories:] + xp.ceil(uniform[..., -categories:] * others)
+    return xp.concat([there[..., :-categories], further % coordinates.choices], axis=-1)
 
 
 class Learnt(NamedTuple):
@@ -78,19 +85,19 @@ def integers_learnt(coordinates: Coordinates, given: Live, state: State, sample:
     telling = left & (w_plus > 0.0)[..., None]
     if idle(telling) and (leader is None or idle(left)):
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    live, frozen = given.is_live, ~given.is_live
+    active, frozen = given.active, given.frozen
     adopted = xp.zeros_like(frozen)
     if leader is not None:
         adopted = (left & leader[..., None]).any(axis=-2) & frozen
     # where so many are mutated that some are bound to be among the better half, only a new best is a success
-    counts = given.some_live & (live | (state.level == 0.0)) & ~adopted
+    counts = given.some_active & (active | (state.level == 0.0)) & ~adopted
     left = telling & counts[..., None, :]
     succeeded = left.any(axis=-2)
     waited = xp.where((succeeded | adopted).any(axis=-1, keepdims=True), 0.0, state.idle + 1.0)
-    m, revivable = state.m, succeeded & frozen
+    m, revivable = state.m, succeeded & frozen & coordinates.margin
     if not idle(adopted | revivable):
         m = frozen_mean(coordinates, m, sample, w_plus, adopted, revivable)
-    if not given.no_integers and not idle(succeeded & live):
+    if not given.no_integers and not idle(succeeded & given.integers):
         sample = centred_sample(coordinates, given, state, sample, left, w_plus)
     return Learnt(m, sample, waited, succeeded)
 
@@ -137,7 +144,7 @@ def settled(setting: Setting, given: Live, state: State, succeeded: Array | None
     xp, coordinates = namespace(state.m), setting.coordinates
     concerned, live, most = given.integers, given.integers, state.leaving
     if succeeded is not None:
-        concerned, most = live | succeeded, xp.where(succeeded, 1.0, most)
+        concerned, most = live | (succeeded & coordinates.margin), xp.where(succeeded, 1.0, most)
     if idle(concerned):
         return state
     sd = xp.where(live, deviations(state) * state.A, setting.frozen_deviation)
@@ -194,7 +201,7 @@ def returned(coordinates: Coordinates, state: State) -> State:
     """A new start at the best point of the run, for the floats alone: its integers are frozen."""
     xp, discrete = namespace(state.m), coordinates.margin
     centre = cell_centre(coordinates, cell_index(coordinates, state.recalled))
-    start = initial_state(xp.where(discrete, centre, state.recalled))
+    start = initial_state(xp.where(discrete, centre, state.recalled), coordinates.choices)
     live = xp.where(discrete, 0.0, start.live)
     return start._replace(
         sigma=RETURNS_WITH * start.sigma,
@@ -203,5 +210,41 @@ def returned(coordinates: Coordinates, state: State) -> State:
         recalled=state.recalled,
         live=live,
         best=state.best,
+        theta=state.theta,
+        open=0.0 * state.open,
         generation=state.generation,
+    )
+
+
+def choices_learnt(
+    setting: Setting, before: State, state: State, sample: Sample, w_plus: Array, succeeded: Array | None
+) -> State:
+    """Step 11: open categories learn the probabilities of their choices; those that are sure of one are frozen.
+
+    A frozen one that succeeded has the frequencies of this generation, and is open again unless it is sure.
+    """
+    categories = setting.categories
+    if categories is None:
+        return state
+    xp, n = namespace(state.m), setting.strategy.dimension
+    places, is_open = xp.arange(state.theta.shape[-1]), state.open > 0.0
+    some_open = is_open.any(axis=-1, keepdims=True)
+    chosen: Array = sample.cells
+    wanted = frequencies(len(places), chosen[..., n:], w_plus)
+    old, mode = before.m[..., n:], state.m[..., n:]
+    adopted = mode != old
+    again = xp.zeros_like(is_open) if succeeded is None else succeeded[..., n:] & ~is_open & ~adopted
+    before_ = Learning(state.theta, state.signal, state.rate)
+    learnt = learning(categories, before_, xp.where(is_open[..., None], wanted, state.theta))
+    told = xp.where(adopted[..., None], (mode[..., None] == places) * 1.0, wanted)
+    theta = xp.where(is_open[..., None], learnt.theta, state.theta)
+    theta = xp.where((again | adopted)[..., None], with_margin(categories, told), theta)
+    unsure = 1.0 - theta.max(axis=-1) > FREEZES_AT * setting.alpha * (1 + 1e-9)
+    mode = xp.where(is_open | again, xp.argmax(theta, axis=-1) * 1.0, mode)
+    return state._replace(
+        m=xp.concat([state.m[..., :n], mode], axis=-1),
+        theta=theta,
+        signal=xp.where(some_open[..., None], learnt.signal, state.signal),
+        rate=xp.where(some_open, learnt.rate, state.rate),
+        open=xp.where(unsure & (is_open | again), 1.0, 0.0),
     )

@@ -11,9 +11,9 @@ from typing import ClassVar, Literal, get_args
 
 from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside, overshoot
-from mixcma.core.categories import Learning, drawn, frequencies, learning
+from mixcma.core.categories import Categories, Learning, drawn, frequencies, learning
 from mixcma.core.coordinates import cell_centre, cell_index
-from mixcma.core.freezing import centred, integers_learnt, mutated, settled
+from mixcma.core.freezing import centred, choices_learnt, integers_learnt, mutated, settled
 from mixcma.core.integer_mutation import (
     Recall,
     RecallOn,
@@ -311,6 +311,8 @@ class Mix(Cma):
     needs_uniforms: ClassVar[bool] = True
     follows_the_leader: ClassVar[bool] = True
     weighs: ClassVar[Literal["all", "better half", "both"]] = "better half"
+    takes_categories: ClassVar[bool] = True
+    pairs: ClassVar[Literal["numbers", "categories"]] = "categories"
     slack: ClassVar[float] = 2.0
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
@@ -320,12 +322,14 @@ class Mix(Cma):
         """
         if not setting.has_floats:
             noise = noise._replace(normal=setting.all_but_first * noise.normal)
-        given, cell = setting.given(state.live), cell_index(setting.coordinates, state.m)
+        given, cell = setting.given(state), cell_index(setting.coordinates, state.m)
         z = noise.normal if given.all_live else state.live[..., None, :] * noise.normal
         y = z @ state.root
         step = (state.sigma * state.A)[..., None, :] * y
         v = state.m[..., None, :] + step
-        if not given.all_live:
+        if setting.categories is not None:
+            v = self._with_choices(setting, setting.categories, state, v, noise)
+        if not given.none_frozen:
             v = mutated(setting.coordinates, given, state, cell, v, noise)
         return self._with_cells(setting, cell, Sample(y, z, step, v))
 
@@ -335,19 +339,27 @@ class Mix(Cma):
         sample = expressed(setting.strategy, state, v, step)
         return self._with_cells(setting, cell_index(setting.coordinates, state.m), sample)
 
+    def _with_choices(self, setting: Setting, categories: Categories, state: State, v: Array, noise: Noise) -> Array:
+        """The points with a choice drawn for each open category; the others are at their mode."""
+        xp, n = namespace(v), setting.strategy.dimension
+        chosen = drawn(categories, state.theta, noise.sign[..., n:])
+        if not setting.has_floats:
+            chosen = xp.where(setting.all_but_first > 0.0, chosen, v[..., n:])
+        return xp.concat([v[..., :n], xp.where(state.open[..., None, :] > 0.0, chosen, v[..., n:])], axis=-1)
+
     def _with_cells(self, setting: Setting, cell: Array, sample: Sample) -> Sample:
         cells = cell_index(setting.coordinates, sample.v)
-        return sample._replace(cells=cells, left=setting.coordinates.margin & (cells != cell[..., None, :]))
+        return sample._replace(cells=cells, left=setting.settles & (cells != cell[..., None, :]))
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing."""
-        given = setting.given(state.live)
+        given = setting.given(state)
         integers = integers_learnt(setting.coordinates, given, state, sample, w_plus)
-        state = learnt(setting, given, state, integers, w_plus)
-        return settled(setting, given, state, integers.succeeded)
+        after = settled(setting, given, learnt(setting, given, state, integers, w_plus), integers.succeeded)
+        return choices_learnt(setting, state, after, sample, w_plus, integers.succeeded)
 
     def varying(self, state: State) -> int:
-        return int(state.live.sum())
+        return int(state.live.sum() + state.open.sum())
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {

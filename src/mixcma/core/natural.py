@@ -9,7 +9,7 @@ from mixcma.core.freezing import Learnt
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State
-from mixcma.core.strategy import CovariancePace, Pace
+from mixcma.core.strategy import Pace
 from mixcma.core.update import combine
 
 # The search moves when its path has been long for so many generations.
@@ -20,24 +20,23 @@ FEW_FEASIBLE = 0.25
 
 def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus: Array) -> State:
     """The state after steps 4 to 8."""
-    sample, pace, rates = integers.sample, given.pace, given.rates
+    sample, pace = integers.sample, given.pace
     y, z, xp, r = sample.y, sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
     p_sigma = pace.keeps_sigma * state.p_sigma + pace.adds_sigma * combine(r, z)
     length = xp.sqrt(squared_norm(p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
     mean_y = combine(w, y)
-    p_c = rates.keeps_c * state.p_c + (rates.adds_c * (length < pace.twice_chi)) * mean_y
+    p_c = pace.keeps_c * state.p_c + (pace.adds_c * (length < pace.twice_chi)) * mean_y
     sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
     d = sums[..., :1] / pace.live
     if sample.feasible is not None:
         eta = eta * caution(sample.feasible)
     growth, A = step_sizes(pace, setting.groups, state, sums, d, eta)
-    C = covariance(rates, state.C, w, y, z @ state.inverse_root, d, p_c)
     return state._replace(
         m=integers.m + state.sigma * state.A * mean_y,
         sigma=state.sigma * xp.exp(held(growth)),
-        C=C if setting.related is None else xp.where(setting.related, C, xp.eye(C.shape[-1])),
+        C=covariance(pace, state.C, w, y, z @ state.inverse_root, d, p_c),
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
@@ -81,7 +80,7 @@ def step_sizes(
     return growth + rate * (d_x - d), state.A * namespace(d).exp(relative)
 
 
-def covariance(pace: CovariancePace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
+def covariance(pace: Pace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
     """(1 - c_1) (I + K) C (I + K)^T + c_1 p_c p_c^T with K = eta_C / 2 (sum w_i y_i x_i^T - d I), and x_i = C^(-1) y_i.
 
     To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the

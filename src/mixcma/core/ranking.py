@@ -46,13 +46,14 @@ def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | 
         violation = violations.min(axis=-1)
         values = xp.where(violations == violation[..., None], values, xp.inf)
         least = values.min(axis=-1)
+    least = xp.minimum(xp.maximum(least, -NOTHING), NOTHING)
     gap, as_feasible = value - least, violation == before
-    level = as_feasible & (abs(gap) <= ROUNDING * abs(value)) & (gap < NOTHING)
+    level = as_feasible & (abs(gap) <= ROUNDING * abs(value))
     better = (violation < before) | (as_feasible & (gap > 0.0))
     if idle(better):
         return None, best, level[..., None] * 1.0
     first = xp.arange(values.shape[-1]) == values.argmin(axis=-1)[..., None]
-    own = xp.stack([violation, xp.minimum(least, NOTHING)], axis=-1)
+    own = xp.stack([violation, least], axis=-1)
     return better[..., None] & first, xp.where(better[..., None], own, best), level[..., None] * 1.0
 
 

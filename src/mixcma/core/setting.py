@@ -12,20 +12,31 @@ import numpy as np
 from mixcma.core.categories import Categories, categories
 from mixcma.core.coordinates import Coordinates
 from mixcma.core.namespace import Array, idle, namespace, ndtri
-from mixcma.core.strategy import CovariancePace, Pace, Strategy, covariance_paces, margin_of, paces
+from mixcma.core.state import State
+from mixcma.core.strategy import (
+    MutationPace,
+    Pace,
+    Strategy,
+    margin_of,
+    mutation_paces,
+    paces,
+)
 
 
 class Live(NamedTuple):
-    """What mix knows of the live coordinates."""
+    """What mix knows of the coordinates that are live, open and frozen."""
 
     pace: Pace
-    rates: CovariancePace  # of those that C relates, bits not counted
-    is_live: Array  # (..., N) bool
+    mutation: MutationPace
+    active: Array  # (..., N) bool: live, or an open category
+    frozen: Array  # (..., N) bool: to be mutated
     integers: Array  # (..., N) bool: live and discrete
-    some_live: Array  # (..., 1) bool
+    some_active: Array  # (..., 1) bool
     all_live: bool  # for sure
+    none_frozen: bool  # for sure
     no_integers: bool  # for sure
     frozen_direction: Array  # (..., N) of length 1, along the frozen coordinates
+    out_of_reach: Array  # (..., N) 2, or 0 for the frozen coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +45,7 @@ class Setting:
 
     strategy: Strategy
     coordinates: Coordinates
-    _last_given: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
+    _last_given: list[Any] = field(default_factory=lambda: [None, None, None], init=False, repr=False)
 
     @cached_property
     def alpha(self) -> float:
@@ -66,45 +77,42 @@ class Setting:
         deviation = self.coordinates.granularity / 2 / -float(ndtri(self.alpha))
         return np.where(self.coordinates.margin, deviation, 1.0)
 
-    @cached_property
-    def related(self) -> Array | None:
-        """(N, N) bool: whether C relates two coordinates, which it does not where one has two values. None if all."""
-        if not self._bits.any():
-            return None
-        return ~(self._bits | self._bits[:, None])
-
-    def given(self, live: Array) -> Live:
-        """What depends on the live coordinates (..., N). The last answer is kept, since they seldom change."""
-        if not isinstance(live, np.ndarray):
-            return self._given(live)
-        if self._last_given[0] is not live:
-            self._last_given[:] = live, self._given(live)
-        answer: Live = self._last_given[1]
+    def given(self, state: State) -> Live:
+        """What depends on the live coordinates. The last answer is kept, since they seldom change."""
+        if not isinstance(state.live, np.ndarray):
+            return self._given(state.live, state.open)
+        last = self._last_given
+        if last[0] is not state.live or last[1] is not state.open:
+            last[:] = state.live, state.open, self._given(state.live, state.open)
+        answer: Live = last[2]
         return answer
 
-    def _given(self, live: Array) -> Live:
-        pace = Pace._make(_looked_up(self._paces, live.sum(axis=-1, keepdims=True)))
-        is_live = live > 0.0
-        integers = self.coordinates.margin & is_live
+    def _given(self, live: Array, open_: Array) -> Live:
+        xp, n = namespace(live), self.strategy.dimension
+        active = xp.concat([live[..., :n], open_], axis=-1) > 0.0
+        frozen, integers = self.settles & ~active, self.coordinates.margin & (live > 0.0)
+        some_active = active.any(axis=-1, keepdims=True)
+        mutation = MutationPace._make(_looked_up(self._mutation_paces, (frozen * 1.0).sum(axis=-1, keepdims=True)))
+        always = xp.where(some_active, mutation.mutates_always, 1.0)
         return Live(
-            pace=pace,
-            rates=CovariancePace._make(_looked_up(self._covariance_paces, live @ self._counted)),
-            is_live=is_live,
+            pace=Pace._make(_looked_up(self._paces, live.sum(axis=-1, keepdims=True))),
+            mutation=mutation._replace(mutates_always=always),
+            active=active,
+            frozen=frozen,
             integers=integers,
-            some_live=is_live.any(axis=-1, keepdims=True),
-            all_live=idle(~is_live),
+            some_active=some_active,
+            all_live=idle(live == 0.0),
+            none_frozen=idle(frozen),
             no_integers=idle(integers),
-            frozen_direction=(1.0 - live) / pace.root_frozen,
+            frozen_direction=frozen / mutation.root_frozen,
+            out_of_reach=2.0 * ~frozen,
         )
 
     @cached_property
-    def _bits(self) -> Array:
-        return self.coordinates.margin & (self.coordinates.last == 1)
-
-    @cached_property
-    def _counted(self) -> Array:
-        """(N, 1)."""
-        return np.where(self._bits, 0.0, 1.0)[:, None]
+    def settles(self) -> Array:
+        """(N,) bool: integers and categories, which can freeze."""
+        categories = np.arange(len(self.coordinates.margin)) >= self.strategy.dimension
+        return self.coordinates.margin | categories
 
     @cached_property
     def _paces(self) -> tuple[Array, list[list[float]]]:
@@ -112,8 +120,8 @@ class Setting:
         return table, table.T.tolist()
 
     @cached_property
-    def _covariance_paces(self) -> tuple[Array, list[list[float]]]:
-        table = covariance_paces(self.strategy, int(self.coordinates.margin.sum()))
+    def _mutation_paces(self) -> tuple[Array, list[list[float]]]:
+        table = mutation_paces(int(self.settles.sum()), self.strategy.popsize)
         return table, table.T.tolist()
 
 

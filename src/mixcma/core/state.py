@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ from mixcma.core.namespace import Array, idle, namespace
 # Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
 # condition number that ends the run, not as a NaN.
 SMALLEST_EIGENVALUE = 1e-300
-# The best value before there is one. It is finite, so that values can be subtracted from it.
-NOTHING = sys.float_info.max
+# The best value before there is one. Values beyond it are taken for it, so that they can be subtracted.
+NOTHING = 1e300
 
 
 class State(NamedTuple):
@@ -54,7 +53,8 @@ def initial_state(m: Array, choices: Array | tuple[int, ...] = ()) -> State:
     numbers = np.arange(m.shape[-1]) < m.shape[-1] - categories
     live = numbers * ones
     counts = np.asarray(choices)[:, None] if categories else np.ones((0, 1))
-    theta = xp.asarray((np.arange(counts.max(initial=1)) < counts) / counts) + zeros[..., :1, None]
+    even = (np.arange(counts.max(initial=1)) < counts) / counts  # (N_cat, K)
+    theta = xp.asarray(even) + zeros[..., :1, None]
     return State(
         m=m,
         sigma=ones[..., :1],
@@ -80,12 +80,15 @@ def initial_state(m: Array, choices: Array | tuple[int, ...] = ()) -> State:
     )
 
 
-def started_from(m: Array, covariance: Array) -> State:
-    """The start of a run whose first samples are N(m, covariance); sigma^2 is its scale, det C = 1."""
+def started_from(m: Array, covariance: Array, choices: Array | tuple[int, ...] = ()) -> State:
+    """The start of a run whose first samples are N(m, covariance); sigma^2 is its scale, det C = 1.
+
+    `covariance` (..., N, N) has the rows and columns of the identity for categories.
+    """
     xp = namespace(m)
-    n = m.shape[-1]
+    n = max(1, m.shape[-1] - len(choices))
     sigma = xp.exp(xp.linalg.slogdet(covariance)[1] / (2 * n))[..., None]
-    return decompose(initial_state(m)._replace(sigma=sigma, C=covariance / (sigma**2)[..., None]))
+    return decompose(initial_state(m, choices)._replace(sigma=sigma, C=covariance / (sigma**2)[..., None]))
 
 
 def map_arrays(function: Callable[..., Array], state: State, *others: State) -> State:

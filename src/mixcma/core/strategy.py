@@ -107,21 +107,21 @@ class Pace(NamedTuple):
     floats: Array | float  # n_x, at least 1
     integers: Array | float  # n_z, live, at least 1
     apart: Array | float  # min(1, min(n_x, n_z) / 5): how far the groups have step sizes of their own
-    frozen: Array | float  # n_F, at least 1
-    root_frozen: Array | float  # sqrt(n_F)
-    mutates: Array | float  # q0, the part of the candidates that are mutated at first
-    lasting: Array | float  # T, the generations after which it has halved
-    mutates_always: Array | float  # and what it does not fall below
-
-
-class CovariancePace(NamedTuple):
-    """What C is learnt with while n_C coordinates are live that it relates: arrays (..., 1), or floats."""
-
     keeps_c: Array | float  # 1 - c_c
     adds_c: Array | float  # sqrt(c_c (2 - c_c) mu_w)
     c_1: Array | float
     keeps_C: Array | float  # 1 - c_1
     eta_C: Array | float
+
+
+class MutationPace(NamedTuple):
+    """How n_F frozen coordinates are mutated: arrays (..., 1), or floats for a single run."""
+
+    frozen: Array | float  # n_F, at least 1
+    root_frozen: Array | float  # sqrt(n_F)
+    mutates: Array | float  # q0, the part of the candidates that are mutated at first
+    lasting: Array | float  # T, the generations after which it has halved
+    mutates_always: Array | float  # and what it does not fall below
 
 
 # mix: the covariance learns so many times as fast as in CMA-ES, or as fast as in DX-NES if that is faster;
@@ -136,21 +136,25 @@ WHOLE_GROUP = 5
 TRIES = 4.0
 
 
-def margin_of(integers: int) -> float:
-    """alpha of mix: 1 - 0.73^(1 / D)."""
-    return float(1 - 0.73 ** (1 / max(1, integers)))
+def margin_of(settling: int) -> float:
+    """alpha of mix: 1 - 0.73^(1 / D), for D integers and categories."""
+    return float(1 - 0.73 ** (1 / max(1, settling)))
 
 
 def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     """A column for each n from 0 to N, in the order of `Pace`; `integers` is D."""
     live, lam, mu_w = np.arange(strategy.dimension + 1.0), strategy.popsize, strategy.mu_w
-    n, frozen = np.maximum(live, 1.0), np.maximum(strategy.dimension - live, 1.0)
+    n = np.maximum(live, 1.0)
     floats = np.full_like(live, strategy.dimension - integers)  # which are always live
     c_sigma = np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1)))
     chi = np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
+    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
+    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
+    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
+    natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
+    faster = np.where(live > floats, COVARIANCE_PACE, COVARIANCE_PACE_OF_FLOATS)
     # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + n), solved for h by Lambert's W
     lambert = lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real
-    mutates = 1 - (1 - margin_of(integers)) ** frozen
     return np.stack(
         Pace(
             live=n,
@@ -163,30 +167,25 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             floats=np.maximum(floats, 1.0),
             integers=np.maximum(live - floats, 1.0),
             apart=np.clip(np.minimum(floats, live - floats) / WHOLE_GROUP, 0.0, 1.0),
-            frozen=frozen,
-            root_frozen=np.sqrt(frozen),
-            mutates=mutates,
-            lasting=TRIES * frozen / (lam * mutates),
-            mutates_always=np.where(live > 0, np.minimum(mutates, LEAST_MUTATED), 1.0),
-        )
-    )
-
-
-def covariance_paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
-    """A column for each n_C from 0 to N, in the order of `CovariancePace`."""
-    related, lam, mu_w = np.arange(strategy.dimension + 1.0), strategy.popsize, strategy.mu_w
-    n, floats = np.maximum(related, 1.0), strategy.dimension - integers
-    c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
-    c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
-    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
-    natural = 168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam)
-    faster = np.where(related > floats, COVARIANCE_PACE, COVARIANCE_PACE_OF_FLOATS)
-    return np.stack(
-        CovariancePace(
             keeps_c=1 - c_c,
             adds_c=np.sqrt(c_c * (2 - c_c) * mu_w),
             c_1=c_1,
             keeps_C=1 - c_1,
             eta_C=np.minimum(1.0, np.maximum(natural, faster * (c_1 + c_mu))),
+        )
+    )
+
+
+def mutation_paces(settling: int, popsize: int) -> NDArray[np.float64]:
+    """A column for each n_F from 0 to D, the number of coordinates that can freeze, in the order of `MutationPace`."""
+    frozen = np.maximum(np.arange(settling + 1.0), 1.0)
+    mutates = 1 - (1 - margin_of(settling)) ** frozen
+    return np.stack(
+        MutationPace(
+            frozen=frozen,
+            root_frozen=np.sqrt(frozen),
+            mutates=mutates,
+            lasting=TRIES * frozen / (popsize * mutates),
+            mutates_always=np.minimum(mutates, LEAST_MUTATED),
         )
     )

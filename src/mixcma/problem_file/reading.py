@@ -17,7 +17,7 @@ from mixcma.core.methods import METHODS
 from mixcma.evaluation import Objective, checked_workers
 from mixcma.evaluation.command import Command, as_argument
 from mixcma.problem_file.lines import key_lines, line_of
-from mixcma.space import Space
+from mixcma.space import Categorical, Space
 
 
 @dataclass(frozen=True)
@@ -248,12 +248,13 @@ class _Reader:
 
     def _formats(self, command: list[str], space: Space) -> None:
         """Whether every {name:format} can format what its variable holds."""
-        samples = {"float": 0.5, "int": 1, "bool": True, "discrete": 0.5}
+        samples: dict[str, Any] = {"float": 0.5, "int": 1, "bool": True, "discrete": 0.5}
+        samples |= {name: next(iter(v.choices)) for name, v in space.items() if isinstance(v, Categorical)}
         for part in command:
             for _, name, form, _ in string.Formatter().parse(part):
                 if name is not None and name in space and form:
                     try:
-                        format(as_argument(samples[space[name].kind]), form)
+                        format(as_argument(samples.get(name, samples.get(space[name].kind))), form)
                     except ValueError as error:
                         text = f"{{{name}:{form}}} is not well formed ({error}); write for instance {{{name}}}"
                         self._wrong(("objective", "command"), text)

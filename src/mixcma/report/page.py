@@ -22,6 +22,7 @@ from mixcma.report.series import (
     Evaluations,
     Generations,
     course_of,
+    encoding_of,
     evaluations_of,
     generations_of,
     restarts_of,
@@ -56,8 +57,8 @@ def write_report(run_file: str | PathLike[str], out: str | PathLike[str]) -> Pat
 
 def build_report(record: Record) -> str:
     """The report of a run as one HTML page: its figures, its script and its style are in it."""
-    encoding, evaluations = Encoding(record.space), evaluations_of(record)
-    generations = generations_of(record, encoding.dimension)
+    encoding, evaluations = encoding_of(record), evaluations_of(record)
+    generations = generations_of(record, encoding)
     context = {
         **_frame(),
         **_heading(record, encoding),

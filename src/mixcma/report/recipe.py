@@ -12,7 +12,6 @@ import numpy as np
 from mixcma.core.methods import METHODS
 from mixcma.core.stopping import Stopping
 from mixcma.core.strategy import default_popsize
-from mixcma.encoding import Encoding
 from mixcma.optimizer import DEFAULT_METHOD
 from mixcma.settings import KINDS, describe_method
 from mixcma.space import Variable
@@ -81,7 +80,7 @@ def _options(record: Record) -> list[str]:
     options = [f"budget={settings['budget']}", f"seed={settings['seed']}"]
     usual: dict[str, object] = {
         "target": None,
-        "popsize": default_popsize(Encoding(space).dimension),
+        "popsize": default_popsize(len(space.free)),
         "restarts": True,
         "asynchronous": False,
         "cache": space.size is not None,

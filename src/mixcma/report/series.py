@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from mixcma.core.coordinates import Coordinates, cell_index, threshold_above, values_at
 from mixcma.encoding import Encoding
 from mixcma.report.text import number
-from mixcma.space import Bool, Discrete, Int, Value, Variable
+from mixcma.space import Bool, Categorical, Discrete, Int, Value, Variable
 from mixcma.store import Record, Row
 
 FloatArray = NDArray[np.float64]
@@ -124,6 +124,7 @@ class Generations:
     axis_ratio: FloatArray
     mean: FloatArray  # (G, N) latent
     deviation: FloatArray  # (G, N) latent
+    theta: FloatArray  # (G, N_cat, K) the probabilities of the choices
 
     def __len__(self) -> int:
         return len(self.number)
@@ -138,9 +139,23 @@ class Generations:
         return self[thinned(len(self), most)]
 
 
-def generations_of(record: Record, dimension: int) -> Generations:
-    rows = record.generations
-    shape = (len(rows), dimension)
+def encoding_of(record: Record) -> Encoding:
+    """The latent coordinates that the run was made in: those that the kept probabilities belong to."""
+    numbers, categories = Encoding(record.space), Encoding(record.space, "categories")
+    kept = len(record.generations[0].theta) if record.generations else 0
+    return categories if kept and kept == _probabilities(categories) else numbers
+
+
+def _probabilities(encoding: Encoding) -> int:
+    """How many the choices of all categories have."""
+    choices = encoding.coordinates.choices
+    return int(len(choices) * choices.max(initial=1))
+
+
+def generations_of(record: Record, encoding: Encoding) -> Generations:
+    rows, choices = record.generations, encoding.coordinates.choices
+    shape = (len(rows), encoding.dimension)
+    of_choices = (len(rows), len(choices), choices.max(initial=1))
     return Generations(
         number=np.arange(1, len(rows) + 1, dtype=np.float32),
         run=np.array([row.run for row in rows], dtype=np.int64),
@@ -149,6 +164,7 @@ def generations_of(record: Record, dimension: int) -> Generations:
         axis_ratio=np.array([row.axis_ratio for row in rows], dtype=float),
         mean=np.array([row.mean for row in rows], dtype=float).reshape(shape),
         deviation=np.array([row.deviation for row in rows], dtype=float).reshape(shape),
+        theta=np.array([row.theta for row in rows], dtype=float).reshape(of_choices),
     )
 
 
@@ -177,9 +193,10 @@ class Spread:
 
 
 def spreads_of(encoding: Encoding, generations: Generations) -> list[Spread]:
-    """One for every free variable, in the order of the space."""
+    """One for every free variable that is a number to the search, in the order of the space."""
     column = {name: j for j, name in enumerate(encoding.names)}
-    return [_spread(encoding, name, generations, column[name]) for name in encoding.space.free]
+    numbers = [name for name in encoding.space.free if not encoding.axes[column[name]].category]
+    return [_spread(encoding, name, generations, column[name]) for name in numbers]
 
 
 def _spread(encoding: Encoding, name: str, generations: Generations, j: int) -> Spread:
@@ -218,6 +235,9 @@ def shares_of(record: Record, encoding: Encoding, generations: Generations) -> l
 
 def _shares(encoding: Encoding, name: str, j: int, generations: Generations, alpha: FloatArray | None) -> Shares:
     variable, coordinates = encoding.space[name], encoding.coordinates
+    if encoding.axes[j].category:
+        theta = generations.theta[:, j - encoding.dimension]  # (G, K)
+        return _choices(name, variable, theta.T[: variable.size])
     home = cell_index(coordinates, generations.mean)[:, j]
     cells = _candidates(home, int(coordinates.last[j]))
     probability = cell_probabilities(coordinates, j, cells, generations.mean[:, j], generations.deviation[:, j])
@@ -231,6 +251,20 @@ def _shares(encoding: Encoding, name: str, j: int, generations: Generations, alp
         probability=listed,
         others=None if whole else np.maximum(0.0, 1.0 - listed.sum(axis=0)),
         margin=None if alpha is None else _least_step(alpha, home, float(coordinates.last[j])),
+    )
+
+
+def _choices(name: str, variable: Variable, probability: FloatArray) -> Shares:
+    """Of a category: its probabilities are what the search learns."""
+    shown = _most_probable(probability)
+    listed = probability[shown]
+    return Shares(
+        name=name,
+        variable=variable,
+        values=[number(value_of_cell(variable, int(cell))) for cell in shown],
+        probability=listed,
+        others=None if len(shown) == len(probability) else np.maximum(0.0, 1.0 - listed.sum(axis=0)),
+        margin=None,
     )
 
 
@@ -273,6 +307,8 @@ def value_of_cell(variable: Variable, cell: int) -> Value:
         return variable.low + variable.step * cell
     if isinstance(variable, Discrete):
         return tuple(variable.values)[cell]
+    if isinstance(variable, Categorical):
+        return tuple(variable.choices)[cell]
     assert isinstance(variable, Bool)
     return bool(cell)
 

@@ -10,7 +10,7 @@ from statistics import median
 from mixcma.core.stopping import REASONS
 from mixcma.report.series import Evaluations
 from mixcma.report.text import domain
-from mixcma.space import Params, Space, Value, Variable
+from mixcma.space import Categorical, Params, Space, Value, Variable
 from mixcma.store import Record, Row
 from mixcma.variables import Float, Int
 
@@ -130,13 +130,15 @@ def components(space: Space, params: Params) -> list[Component]:
     return [Component(name, domain(space[name]), value, _place(space[name], value)) for name, value in params.items()]
 
 
-def _place(variable: Variable, value: float) -> float | None:
+def _place(variable: Variable, value: Value) -> float | None:
+    if isinstance(variable, Categorical):  # its choices have no order
+        return None
     low, high = variable.hull
     if not math.isfinite(high - low) or low == high:
         return None
     if isinstance(variable, Float | Int) and variable.log:
         low, value, high = math.log(low), math.log(value), math.log(high)
-    return (value - low) / (high - low)
+    return float((value - low) / (high - low))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ UNENDING = "∞"
 
 
 def number(value: Value, digits: int = 6) -> str:
-    """A value with so many significant digits; integers and booleans in full."""
-    if isinstance(value, bool | int):
+    """A value with so many significant digits; integers, booleans and choices in full."""
+    if value is None or isinstance(value, bool | int | str):
         return str(value)
     if math.isinf(value):
         return UNENDING if value > 0 else f"-{UNENDING}"

@@ -66,6 +66,7 @@ class Generation(NamedTuple):
     axis_ratio: float
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
+    theta: NDArray[np.float64]  # (N_cat K,) the probabilities of the choices of categories
 
 
 class RunRow(NamedTuple):
@@ -228,10 +229,8 @@ def total_of(tables: dict[str, list[tuple[Any, ...]]]) -> tuple[int, int]:
     return len(sums), sum(sums)
 
 
-def _generation(
-    id: int, run: int, generation: int, step_size: float, axis_ratio: float, mean: bytes, deviation: bytes
-) -> Generation:
-    return Generation(id, run, generation, step_size, axis_ratio, np.frombuffer(mean), np.frombuffer(deviation))
+def _generation(id: int, run: int, generation: int, step_size: float, axis_ratio: float, *arrays: bytes) -> Generation:
+    return Generation(id, run, generation, step_size, axis_ratio, *(np.frombuffer(array) for array in arrays))
 
 
 def _row(

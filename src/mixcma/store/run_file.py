@@ -199,9 +199,9 @@ class RunFile:
         state = optimizer.state
         self._generation_ids += 1
         ratio = math.sqrt(state.eigenvalues[-1] / state.eigenvalues[0])
-        mean, deviation = state.m.tobytes(), (deviations(state) * state.A * state.live).tobytes()
-        row = (self._generation_ids, optimizer.run, optimizer.generation, optimizer.step_size, ratio, mean, deviation)
-        self._writer.put("generation", row)
+        deviation = deviations(state) * state.A * state.live
+        about = (self._generation_ids, optimizer.run, optimizer.generation, optimizer.step_size, ratio)
+        self._writer.put("generation", (*about, *(array.tobytes() for array in (state.m, deviation, state.theta))))
 
     def _snapshot(self, optimizer: Optimizer, counted: int) -> None:
         snapshot = optimizer.snapshot()

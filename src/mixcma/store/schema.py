@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 APPLICATION_ID = 0x6D786D61  # "mxma", in the header of the file
-VERSION = 1
+VERSION = 2
 
 # The columns of every table but the last, which is the checksum of the others.
 TABLES: dict[str, dict[str, str]] = {
@@ -25,7 +25,7 @@ TABLES: dict[str, dict[str, str]] = {
         "stop": "TEXT",  # why it ended; NULL while it goes on
     },
     # the distribution that each generation was drawn from: latent means and standard deviations,
-    # which are 0 for integers that are mutated alone
+    # which are 0 for integers that are mutated alone, and the probabilities of the choices of categories
     "generation": {
         "id": "INTEGER PRIMARY KEY",
         "run": "INTEGER",
@@ -34,6 +34,7 @@ TABLES: dict[str, dict[str, str]] = {
         "axis_ratio": "REAL",
         "mean": "BLOB",
         "deviation": "BLOB",
+        "theta": "BLOB",
     },
     # every candidate
     "evaluation": {

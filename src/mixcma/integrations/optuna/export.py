@@ -9,7 +9,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
-from mixcma.space import Bool, Float, Int, Variable
+from mixcma.space import Bool, Categorical, Float, Int, Variable
 from mixcma.store import Record, Row
 
 
@@ -42,6 +42,8 @@ def distribution(variable: Variable, seen: list[Any]) -> BaseDistribution:
         return IntDistribution(variable.low, variable.high, log=log, step=variable.step)
     if isinstance(variable, Bool):
         return CategoricalDistribution([False, True])
+    if isinstance(variable, Categorical):
+        return CategoricalDistribution(list(variable.choices))
     return CategoricalDistribution(list(variable.values))  # type: ignore[attr-defined]  # a Discrete
 
 

@@ -16,8 +16,9 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from mixcma.encoding import Encoding
-from mixcma.space import Bool, Float, Int, Params, Space, Value, Variable
+from mixcma.core.methods import Cma
+from mixcma.encoding import Encoding, Pairs
+from mixcma.space import Bool, Categorical, Float, Int, Params, Space, Value, Variable
 
 Distributions = Mapping[str, BaseDistribution]
 
@@ -28,19 +29,24 @@ LARGEST_ROUNDING = 1e-3
 class Parameters:
     """The parameters of a study that are searched together, in the order of their names.
 
-    Floats with a step are counted in steps; of two categories the second is True.
+    Floats with a step are counted in steps; of two choices the second is True, and more are known by their place.
     """
 
-    def __init__(self, distributions: Distributions) -> None:
+    def __init__(self, distributions: Distributions, pairs: Pairs = "numbers") -> None:
         self.distributions = {name: distributions[name] for name in sorted(distributions)}
-        self.encoding = Encoding(Space({name: variable(d) for name, d in self.distributions.items()}))
+        self.encoding = Encoding(Space({name: variable(d) for name, d in self.distributions.items()}), pairs)
 
     def mean(self, x0: Mapping[str, Any]) -> list[float]:
         """The latent point where a search starts: at the values in `x0`, and in the middle of the other ranges."""
         check_x0(x0, self.distributions)
         values = {name: _inside(d, x0[name]) for name, d in self.distributions.items() if name in x0}
-        mean: list[float] = self.encoding.encode_mean({name: float(value) for name, value in values.items()}).tolist()
-        return mean
+        space = self.encoding.space
+        numbers = {n: float(value) for n, value in values.items() if not isinstance(space[n], Categorical)}
+        mean = self.encoding.encode_mean(numbers)
+        for j, name in enumerate(self.encoding.names):
+            if isinstance(space[name], Categorical) and name in values:
+                mean[j] = values[name]
+        return [float(latent) for latent in mean]
 
     def suggested(self, params: Params) -> dict[str, Any]:
         """Values of the space -> those that Optuna expects."""
@@ -96,15 +102,17 @@ class Unfinished:
         return new
 
 
-def searched_together(distributions: Distributions) -> dict[str, BaseDistribution]:
-    """Those that can be, and have more than one value."""
-    return {name: d for name, d in distributions.items() if not d.single() and unsupported_because(name, d) is None}
+def searched_together(distributions: Distributions, method: Cma) -> dict[str, BaseDistribution]:
+    """Those that can be by the method, and have more than one value."""
+    free = {name: d for name, d in distributions.items() if not d.single()}
+    return {name: d for name, d in free.items() if unsupported_because(name, d, method) is None}
 
 
-def unsupported_because(name: str, distribution: BaseDistribution) -> str | None:
+def unsupported_because(name: str, distribution: BaseDistribution, method: Cma) -> str | None:
     """Why a distribution is no variable of ours; None if it is one."""
     if isinstance(distribution, CategoricalDistribution):  # its choices may be anything, so it is not remembered
-        return None if len(distribution.choices) == 2 else "choices of three or more have no order to search along"
+        known = len(distribution.choices) == 2 or method.takes_categories
+        return None if known else f"{type(method).__name__} takes no categories of three or more choices"
     return _unsupported_because(name, distribution_to_json(distribution))
 
 
@@ -142,7 +150,8 @@ def variable(distribution: BaseDistribution) -> Variable:
         return Float(distribution.low, distribution.high, log=distribution.log)
     if isinstance(distribution, IntDistribution):
         return Int(distribution.low, distribution.high, step=distribution.step, log=distribution.log)
-    return Bool()  # of two choices
+    assert isinstance(distribution, CategoricalDistribution)
+    return Bool() if len(distribution.choices) == 2 else Categorical(range(len(distribution.choices)))
 
 
 def contains(distribution: BaseDistribution, value: Any) -> bool:
@@ -172,7 +181,8 @@ def _outside(distribution: BaseDistribution, value: Value) -> Any:
 
 def _inside(distribution: BaseDistribution, value: Any) -> Value:
     if isinstance(distribution, CategoricalDistribution):
-        return bool(distribution.to_internal_repr(value))
+        place = int(distribution.to_internal_repr(value))
+        return bool(place) if len(distribution.choices) == 2 else place
     if isinstance(distribution, IntDistribution):
         return int(value)
     assert isinstance(distribution, FloatDistribution)

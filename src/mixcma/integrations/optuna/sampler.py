@@ -39,7 +39,7 @@ FORMAT = 1
 
 
 class MixCmaSampler(BaseSampler):
-    """A sampler of Optuna that searches floats, integers and pairs of choices together.
+    """A sampler of Optuna that searches floats, integers and choices together.
 
     The state of the search is a function of the study's trials: any number of processes may work on a study, on
     any storage, and may come and go. Every result that is at most a generation old is used, whoever evaluated it.
@@ -62,7 +62,8 @@ class MixCmaSampler(BaseSampler):
         Whether to start again, elsewhere, where a run has converged; a number allows so many restarts, then the
         study is stopped.
     independent_sampler
-        For parameters that cannot be searched together: those of some trials only, and choices of three or more.
+        For parameters that cannot be searched together: those of some trials only, and, where the method takes no
+        categories, choices of three or more.
         Default: `optuna.samplers.RandomSampler`.
     warn_independent_sampling
         Whether to warn, once a parameter, that the `independent_sampler` is used.
@@ -123,12 +124,12 @@ class MixCmaSampler(BaseSampler):
             return dict(self._given_space)
         trials = study.get_trials(deepcopy=False)
         with self._lock:
-            return searched_together(self._memory_of(study).common.update(trials))
+            return searched_together(self._memory_of(study).common.update(trials), self._method)
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> dict[str, Any]:
         """Values for all parameters of `search_space`, drawn from the state of the search."""
         _check_one_objective(study)
-        mine = searched_together(search_space)
+        mine = searched_together(search_space, self._method)
         params = {
             name: self.sample_independent(study, trial, name, d) for name, d in search_space.items() if name not in mine
         }
@@ -145,7 +146,7 @@ class MixCmaSampler(BaseSampler):
     def _warn_once(self, study: Study, name: str, distribution: BaseDistribution) -> None:
         if not self._warn or name in self._warned:
             return
-        reason = unsupported_because(name, distribution)
+        reason = unsupported_because(name, distribution, self._method)
         if reason is None:
             with self._lock:
                 if distribution.single() or not self._memory_of(study).common.differ(name, distribution):
@@ -205,7 +206,9 @@ class Memory:
         if described not in self._folds:
             settings = f"{FORMAT} {described} {self._method} {self._popsize}"
             key = "mixcma:" + hashlib.sha256(settings.encode()).hexdigest()[:8]
-            self._folds[described] = Fold(Parameters(distributions), self._method, self._popsize, key, self._maximize)
+            self._folds[described] = Fold(
+                Parameters(distributions, self._method.pairs), self._method, self._popsize, key, self._maximize
+            )
         return self._folds[described]
 
 
