@@ -276,7 +276,7 @@ def test_with_one_worker_it_is_the_search_generation_by_generation(method):
         candidates = optimizer.ask()
         optimizer.tell(candidates, [ellipsoid(c.params) for c in candidates])
         for name, found, expected in zip(optimizer.state._fields, stream.optimizer.state, optimizer.state):
-            scale = np.abs(expected).max()
+            scale = np.abs(expected).max(initial=0.0)
             np.testing.assert_allclose(
                 found, expected, rtol=1e-6, atol=1e-6 * scale, err_msg=f"{name} after generation {generation}"
             )

@@ -576,7 +576,7 @@ def warnings_of(caplog):
     return [record.getMessage() for record in caplog.records if record.name == "mixcma"]
 
 
-@pytest.mark.parametrize("outages", [[(3, 40)], [(0, 20), (30, 60)]], ids=str)
+@pytest.mark.parametrize("outages", [[(3, 40)], [(0, 20), (30, 45)]], ids=str)
 def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room(
     path, tmp_path, monkeypatch, caplog, outages
 ):
