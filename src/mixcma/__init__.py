@@ -14,6 +14,7 @@ __all__ = [
     "Best",
     "Bool",
     "Candidate",
+    "CatMargin",
     "Categorical",
     "Cma",
     "Discrete",

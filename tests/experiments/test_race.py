@@ -282,6 +282,22 @@ def test_designs_are_raced_by_index_with_constraints_and_known_targets() -> None
     assert (cut_short["at 500"], cut_short["at the end"]) == (None, None)  # 60 evaluations say nothing about 500
 
 
+@pytest.mark.parametrize("racer", ["mix", "catmargin", "cmaes.CatCMAwM", "cmaes.CatCMAwM-categories"])
+def test_categories_are_solved_by_those_who_know_them(racer: str) -> None:
+    choice = Choice(dimensions=(8,), seeds=1)
+    result = run_cell(Cell(Case("categories", "SphereCategories3", 8, 1), racer), choice)
+    assert result.error is None
+    assert result.reached
+
+
+@pytest.mark.parametrize("racer", ["margin", "pycma", "cmaes.CMAwM", "DX-NES-ICI", "optuna.TPE", "scipy.DE", "random"])
+def test_categories_are_raced_by_all_others_who_can(racer: str) -> None:
+    choice = Choice(dimensions=(8,), seeds=1, budget=10)
+    result = run_cell(Cell(Case("categories", "SphereCategories3", 8, 1), racer), choice)
+    assert (result.error is None) == (racer != "margin")
+    assert racer != "margin" or "have no order" in str(result.error)
+
+
 def test_on_the_discrete_bed_it_is_seen_who_stops_by_himself() -> None:
     choice = Choice(budget=25)
     results = [run_cell(Cell(Case("discrete", "OneMax", 40, 0), racer), choice) for racer in ("margin", "cmaes.CMAwM")]

@@ -98,6 +98,7 @@ def _errors(group: Sequence[Result]) -> Row:
 
 ROWS: dict[str, Callable[[Sequence[Result], str], list[Row]]] = {
     "paper": paper_rows,
+    "categories": paper_rows,
     "bbob-mixint": coco_rows,
     "designs": design_rows,
     "discrete": discrete_rows,

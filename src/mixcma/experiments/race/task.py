@@ -43,6 +43,8 @@ class Task:
         Whether to start again after convergence, until the budget is spent.
     target
         The value that is known to be good enough, for racers that take one; None where it is a secret.
+    category
+        Which coordinates are the place of a choice, from 0 on, and have no order; integers to those who know none.
     """
 
     low: FloatArray
@@ -54,6 +56,7 @@ class Task:
     budget: int
     restarts: bool = False
     target: float | None = None
+    category: BoolArray | None = None
 
     @property
     def dimension(self) -> int:
@@ -62,7 +65,11 @@ class Task:
     @cached_property
     def binary(self) -> BoolArray:
         two_values: BoolArray = self.high - self.low == 1
-        return self.integer & two_values
+        return self.integer & two_values & ~self.categorical
+
+    @cached_property
+    def categorical(self) -> BoolArray:
+        return np.zeros(self.dimension, dtype=bool) if self.category is None else self.category
 
     def start(self, run: int) -> FloatArray:
         """The mean of the first run is given; those after it are uniform between the bounds, the same for all."""

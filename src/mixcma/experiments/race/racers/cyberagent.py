@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 
@@ -46,7 +47,7 @@ class CatCMAwM:
     def __init__(self, task: Task, start: FloatArray, popsize: int | None, seed: int) -> None:
         from cmaes import CatCMAwM as Optimiser
 
-        categorical = task.binary if self.binaries_as_categories else np.zeros(task.dimension, dtype=bool)
+        categorical = task.categorical | (task.binary & self.binaries_as_categories)
         self._task = task
         self._floats = np.flatnonzero(~task.integer)
         self._integers = np.flatnonzero(task.integer & ~categorical)
@@ -55,14 +56,12 @@ class CatCMAwM:
         self._optimiser: Any = Optimiser(
             x_space=[[task.low[j], task.high[j]] for j in self._floats] or None,
             z_space=[task.values(j) for j in self._integers.tolist()] or None,
-            c_space=[2] * len(self._categories) or None,
+            c_space=[len(task.values(j)) for j in self._categories.tolist()] or None,
             population_size=popsize,
             mean=start[self._gaussian],
             sigma=1.0,
             cov=np.diag(task.std[self._gaussian] ** 2),
-            cat_param=np.stack([1 - start[self._categories], start[self._categories]], axis=1)
-            if len(self._categories)
-            else None,
+            cat_param=_probabilities(task, start, self._categories) if len(self._categories) else None,
             seed=seed,
         )
         self.popsize: int = self._optimiser.population_size
@@ -81,13 +80,22 @@ class CatCMAwM:
         for where, part in ((self._floats, solution.x), (self._integers, solution.z)):
             if len(where):
                 point[where] = part
-        if len(self._categories):  # one-hot: no, yes
-            point[self._categories] = self._task.low[self._categories] + solution.c[:, 1]
+        if len(self._categories):  # one-hot
+            point[self._categories] = self._task.low[self._categories] + np.argmax(solution.c, axis=1)
         return point
 
     def converged(self) -> bool:
         """Without a Gaussian the package has no reason to stop, and warns when it is asked for one."""
         return len(self._gaussian) > 0 and bool(self._optimiser.should_stop())
+
+
+def _probabilities(task: Task, start: FloatArray, categories: NDArray[np.int64]) -> FloatArray:
+    """At the start: of binaries as the mean says, of categories even; 0 beyond the choices of each."""
+    counts = [len(task.values(j)) for j in categories.tolist()]
+    rows = np.zeros((len(counts), max(counts)))
+    for row, j, count in zip(rows, categories.tolist(), counts):
+        row[:count] = 1 / count if task.categorical[j] else (1 - start[j], start[j])
+    return rows
 
 
 class CatCMAwMCategories(CatCMAwM):

@@ -97,6 +97,8 @@ def most_trials(dimension: int) -> int:
 
 def _suggested(trial: Any, task: Task, j: int) -> float:
     low, high = (float(bounds[j]) for bounds in task.box)
+    if task.categorical[j]:
+        return float(trial.suggest_categorical(f"x{j}", task.values(j)))
     if task.integer[j]:
         return float(trial.suggest_int(f"x{j}", int(low), int(high)))
     return float(trial.suggest_float(f"x{j}", low, high))

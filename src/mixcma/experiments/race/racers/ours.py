@@ -12,7 +12,7 @@ from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 from mixcma.optimizer import Optimizer
 from mixcma.outcome import Outcome
 from mixcma.restarts import restart_popsize
-from mixcma.space import Bool, Float, Int, Space, Variable
+from mixcma.space import Bool, Categorical, Float, Int, Space, Variable
 
 
 def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
@@ -27,7 +27,7 @@ def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
             method=method,
             seed=task.seed,
             popsize=restart_popsize(default_popsize(task.dimension), run),
-            mean=dict(zip(space, task.start(run).tolist())),
+            mean={n: m for n, m in zip(space, task.start(run).tolist()) if not isinstance(space[n], Categorical)},
             target=task.target,
             run=run,
         )
@@ -63,6 +63,8 @@ def space_of(task: Task) -> Space:
 
 def _variable(task: Task, j: int) -> Variable:
     low, high, std = float(task.low[j]), float(task.high[j]), float(task.std[j])
+    if task.categorical[j]:
+        return Categorical(task.values(j))
     if task.binary[j]:
         if low != 0:
             raise ValueError(f"coordinate {j}: expected a binary one to be 0 or 1, but it is {low:g} or {high:g}")
