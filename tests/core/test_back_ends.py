@@ -9,13 +9,13 @@ import jax
 import numpy as np
 import pytest
 
-from mixcma import Bool, Cma, Discrete, Float, Int, IntegerMutation, Margin, Space
+from mixcma import Bool, Categorical, CatMargin, Cma, Discrete, Float, Int, IntegerMutation, Margin, Mix, Space
 from mixcma.core.coordinates import values_at
-from mixcma.core.methods import Mix, Setting, tell
+from mixcma.core.methods import tell
 from mixcma.core.sampling import Noise
 from mixcma.core.state import State, decompose, initial_state
-from mixcma.core.strategy import strategy
 from mixcma.encoding import Encoding
+from mixcma.optimizer import setting_of
 
 SPACE = Space(
     {
@@ -30,16 +30,19 @@ SPACE = Space(
         "powers": Discrete([1, 2, 4, 8, 16]),
     }
 )
-ENCODING = Encoding(SPACE)
-SETTING = Setting(strategy(ENCODING.dimension), ENCODING.coordinates)
-L, N = SETTING.strategy.popsize, SETTING.strategy.dimension
-METHODS = [Cma(), Margin(), IntegerMutation(), IntegerMutation(box=True), Mix()]
-IDS = ["cma", "margin", "im", "im-box", "mix"]
+CATEGORIES = {"kind": Categorical(["only"]), "kernel": Categorical(list("pqr")), "solver": Categorical(range(5))}
+ENCODINGS = {
+    "numbers": Encoding(SPACE),
+    "categories": Encoding(Space({**SPACE, **CATEGORIES}), "categories"),
+}
+SETTINGS = {pairs: setting_of(encoding, None) for pairs, encoding in ENCODINGS.items()}
+METHODS = [Cma(), Margin(), IntegerMutation(), IntegerMutation(box=True), Mix(), CatMargin()]
+IDS = ["cma", "margin", "im", "im-box", "mix", "catmargin"]
 Convert = Callable[[Any], Any]
 
 
-def noises(generations: int, batch: tuple[int, ...] = ()) -> list[Noise]:
-    rng = np.random.default_rng(5)
+def noises(method: Cma, generations: int, batch: tuple[int, ...] = ()) -> list[Noise]:
+    rng, L, N = np.random.default_rng(5), SETTINGS[method.pairs].strategy.popsize, ENCODINGS[method.pairs].dimension
     return [
         Noise(
             rng.standard_normal((*batch, L, N)),
@@ -54,18 +57,24 @@ def noises(generations: int, batch: tuple[int, ...] = ()) -> list[Noise]:
 def objective(x: Any) -> Any:
     """Steep in the floats, with plateaus."""
     xp = x.__array_namespace__()
-    return xp.floor(xp.sum(xp.abs(x - 0.7) * xp.asarray(np.arange(1.0, N + 1)), axis=-1))
+    return xp.floor(xp.sum(xp.abs(x - 0.7) * xp.asarray(np.arange(1.0, x.shape[-1] + 1)), axis=-1))
+
+
+def start(method: Cma, convert: Convert, batch: tuple[int, ...] = ()) -> State:
+    encoding = ENCODINGS[method.pairs]
+    mean = np.broadcast_to(np.round(encoding.initial_mean, 1), (*batch, encoding.dimension)).copy()
+    return initial_state(convert(mean), encoding.coordinates.choices)
 
 
 def run(method: Cma, noise: list[Noise], convert: Convert, batch: tuple[int, ...] = ()) -> list[State]:
     """Generations on the given noise; infeasible where the first coordinate is negative."""
-    state = initial_state(convert(np.broadcast_to(ENCODING.initial_mean, (*batch, N)).copy()))
+    state, setting = start(method, convert, batch), SETTINGS[method.pairs]
     states = []
     for drawn in noise:
-        sample = method.sample(SETTING, state, Noise(*map(convert, drawn)))
-        x = values_at(ENCODING.coordinates, sample.v)
+        sample = method.sample(setting, state, Noise(*map(convert, drawn)))
+        x = values_at(setting.coordinates, sample.v)
         violations = x.__array_namespace__().maximum(-x[..., 0], 0.0)
-        state = decompose(tell(method, SETTING, state, sample, objective(x), violations))
+        state = decompose(tell(method, setting, state, sample, objective(x), violations))
         state = State(*(convert(field) if hasattr(field, "shape") else field for field in state))
         states.append(state)
     return states
@@ -86,7 +95,7 @@ def assert_equal_states(left: State, right: State, rtol: float) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
 def test_jax_gives_the_same_generations_as_numpy(method: Cma) -> None:
-    noise = noises(25)
+    noise = noises(method, 25)
     with jax.enable_x64(True):
         on_jax = run(method, noise, jax.numpy.asarray)
     for left, right in zip(on_jax, run(method, noise, np.asarray)):
@@ -95,14 +104,14 @@ def test_jax_gives_the_same_generations_as_numpy(method: Cma) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
 def test_read_only_arrays_are_enough(method: Cma) -> None:
-    noise = noises(25)
+    noise = noises(method, 25)
     for left, right in zip(run(method, noise, read_only), run(method, noise, np.asarray)):
         assert_equal_states(left, right, rtol=0.0)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
 def test_a_batch_is_a_loop(method: Cma) -> None:
-    noise = noises(25, (2, 3))
+    noise = noises(method, 25, (2, 3))
     batched = run(method, noise, np.asarray, (2, 3))[-1]
     for i, j in np.ndindex(2, 3):
         alone = run(method, [Noise(*(part[i, j] for part in drawn)) for drawn in noise], np.asarray)[-1]
@@ -112,17 +121,12 @@ def test_a_batch_is_a_loop(method: Cma) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
 def test_the_text_can_be_traced_and_compiled(method: Cma) -> None:
-    noise = noises(1)[0]
+    noise, setting = noises(method, 1)[0], SETTINGS[method.pairs]
 
-    @jax.jit
     def generation(state: State, drawn: Noise) -> State:
-        sample = method.sample(SETTING, state, drawn)
-        return tell(method, SETTING, state, sample, objective(values_at(ENCODING.coordinates, sample.v)))
+        sample = method.sample(setting, state, drawn)
+        return tell(method, setting, state, sample, objective(values_at(setting.coordinates, sample.v)))
 
     with jax.enable_x64(True):
-        state = initial_state(jax.numpy.asarray(ENCODING.initial_mean))
-        compiled = generation(state, noise)
-    sample = method.sample(SETTING, initial_state(ENCODING.initial_mean), noise)
-    values = objective(values_at(ENCODING.coordinates, sample.v))
-    eager = tell(method, SETTING, initial_state(ENCODING.initial_mean), sample, values)
-    assert_equal_states(compiled, eager, rtol=1e-9)
+        compiled = jax.jit(generation)(start(method, jax.numpy.asarray), noise)
+    assert_equal_states(compiled, generation(start(method, np.asarray), noise), rtol=1e-9)

@@ -167,10 +167,10 @@ def mutation_rate(active: int, n_F: int, alpha: float, popsize: int, g_idle: int
 
 
 def is_level(first: Outcome, best: Outcome | None) -> bool:
-    # as good as the best so far, up to 1e-13 of it
+    # as good as the best so far, up to 1e-12 of it
     if best is None:
         return False
-    return first[0] == best[0] and abs(first[1] - best[1]) <= 1e-13 * abs(best[1])
+    return first[0] == best[0] and abs(first[1] - best[1]) <= 1e-12 * abs(best[1])
 
 
 def mutation_count(xi: Vector, frozen: list[int], q: float) -> int:

@@ -6,7 +6,7 @@ from mixcma.core.namespace import Array, idle, namespace
 from mixcma.core.state import NOTHING
 
 # Values whose difference is a smaller part of them are taken for equal.
-ROUNDING = 1e-13
+ROUNDING = 1e-12
 
 
 def _better(values: Array, violations: Array | None) -> Array:
