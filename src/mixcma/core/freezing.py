@@ -198,7 +198,7 @@ def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> S
 
 
 def returned(coordinates: Coordinates, state: State) -> State:
-    """A new start at the best point of the run, for the floats alone: its integers are frozen."""
+    """A new start at the best point of the run, for the floats alone: its integers and categories are frozen."""
     xp, discrete = namespace(state.m), coordinates.margin
     centre = cell_centre(coordinates, cell_index(coordinates, state.recalled))
     start = initial_state(xp.where(discrete, centre, state.recalled), coordinates.choices)
@@ -227,24 +227,25 @@ def choices_learnt(
     if categories is None:
         return state
     xp, n = namespace(state.m), setting.strategy.dimension
-    places, is_open = xp.arange(state.theta.shape[-1]), state.open > 0.0
-    some_open = is_open.any(axis=-1, keepdims=True)
-    chosen: Array = sample.cells
-    wanted = frequencies(len(places), chosen[..., n:], w_plus)
-    old, mode = before.m[..., n:], state.m[..., n:]
-    adopted = mode != old
+    is_open, mode = state.open > 0.0, state.m[..., n:]
+    adopted = mode != before.m[..., n:]
+    if succeeded is None and idle(is_open | adopted):
+        return state
+    places, chosen = xp.arange(state.theta.shape[-1]), sample.v[..., n:]
+    wanted, some_open = frequencies(len(places), chosen, w_plus), is_open.any(axis=-1, keepdims=True)
     again = xp.zeros_like(is_open) if succeeded is None else succeeded[..., n:] & ~is_open & ~adopted
-    before_ = Learning(state.theta, state.signal, state.rate)
-    learnt = learning(categories, before_, xp.where(is_open[..., None], wanted, state.theta))
+    so_far = Learning(state.theta, state.signal, state.rate)
+    learnt = learning(categories, so_far, xp.where(is_open[..., None], wanted, state.theta))
     told = xp.where(adopted[..., None], (mode[..., None] == places) * 1.0, wanted)
     theta = xp.where(is_open[..., None], learnt.theta, state.theta)
     theta = xp.where((again | adopted)[..., None], with_margin(categories, told), theta)
     unsure = 1.0 - theta.max(axis=-1) > FREEZES_AT * setting.alpha * (1 + 1e-9)
     mode = xp.where(is_open | again, xp.argmax(theta, axis=-1) * 1.0, mode)
+    opens = unsure & (is_open | again)
     return state._replace(
         m=xp.concat([state.m[..., :n], mode], axis=-1),
         theta=theta,
         signal=xp.where(some_open[..., None], learnt.signal, state.signal),
         rate=xp.where(some_open, learnt.rate, state.rate),
-        open=xp.where(unsure & (is_open | again), 1.0, 0.0),
+        open=state.open if idle(opens != is_open) else opens * 1.0,
     )
