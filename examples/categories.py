@@ -57,8 +57,11 @@ def evaluations(kind: str, seed: int, target: float) -> float:
 def best() -> float:
     """The least cost: all parts of S690, which is the best for each load; their reserves by search."""
     space = Space({f"reserve{i}": Float(1.0, 3.0) for i in range(len(LOADS))})
-    result = minimize(lambda p: cost(["S690"] * len(LOADS), list(p.values())), space, budget=3000, seed=1, progress=False)
-    return float(result.value)
+
+    def objective(p: dict[str, float]) -> float:
+        return cost(["S690"] * len(LOADS), list(p.values()))
+
+    return float(minimize(objective, space, budget=3000, seed=1, progress=False).value)
 
 
 def main() -> None:
