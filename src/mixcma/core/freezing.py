@@ -1,4 +1,4 @@
-"""Integers that have settled: taken out of the Gaussian, mutated explicitly, brought back (docs/mix.md)."""
+"""mix: integers and categories that have settled are drawn no more, mutated explicitly, brought back (docs/mix.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mixcma.core.update import combine
 
 # Of the candidates, so many are mutated where nothing else is gained.
 MUTATED_WHERE_LEVEL = 0.5
-# Integers freeze at this many times the margin.
+# Integers and categories freeze at this many times the margin.
 FREEZES_AT = 2.0
 # Jumps are shorter than 2**40 cells, so that they can be told apart in floats.
 SHORTEST = 2.0**-80

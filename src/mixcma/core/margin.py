@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import sys
 
-from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
+from mixcma.core.coordinates import Coordinates, cell_index, threshold_above
 from mixcma.core.namespace import Array, namespace, ndtr, ndtri
 
 # m is rounded to the spacing of floats around it; so much wider, no tail falls short because of that.
 ROUNDING = 4 * sys.float_info.epsilon
-# Probabilities of CatCMA with Margin are at least so far from 0 and from 1/2.
-SAFE = 1e-8
 
 
 def corrected(coordinates: Coordinates, alpha: Array | float, m: Array, sd: Array, A: Array) -> tuple[Array, Array]:
@@ -66,41 +64,3 @@ def _inner(
     sd_new = (lower - upper) / reach
     m_new = lower - sd_new * x_low
     return m_new, sd_new - ROUNDING * xp.abs(m) / reach, missing < 0
-
-
-def capped(
-    coordinates: Coordinates, alpha: float, most: Array, m: Array, spread: Array, A: Array
-) -> tuple[Array, Array, Array]:
-    """The margin of CatCMA with Margin (docs/catmargin.md, step 9): m, A and the probability of leaving the cell.
-
-    `spread` = sigma C_jj^(1/2); `most` is the largest probability of leaving that is allowed, 1 where an integer
-    succeeded. Entries of floats are to be dropped.
-    """
-    xp, half = namespace(m), alpha / 2
-    k = cell_index(coordinates, m)
-    lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
-    at_bottom, at_edge = k <= 0.0, (k <= 0.0) | (k >= coordinates.last)
-    sd = spread * A
-    # the first or the last cell
-    threshold = xp.where(at_bottom, upper, lower)
-    p = xp.minimum(xp.maximum(ndtr(-xp.abs(m - threshold) / sd), alpha), most)
-    p_edge = xp.minimum(p, 0.5 - SAFE)
-    reach = xp.abs(cell_centre(coordinates, k) - threshold) / -ndtri(alpha)
-    A_edge = xp.maximum(A, reach / spread)
-    way = -ndtri(p_edge) * spread * A_edge
-    m_edge = xp.where(at_bottom, threshold - way, threshold + way)
-    # between
-    p_low, p_up = ndtr((lower - m) / sd), ndtr((m - upper) / sd)
-    succeeded = most >= 1.0
-    floor = xp.where(succeeded, half, 1.0 - most)
-    p_mid = 1.0 - p_low - p_up
-    p_mid = xp.where(succeeded, p_mid, xp.maximum(floor, p_mid))
-    p_low, p_up = xp.maximum(half, p_low), xp.maximum(half, p_up)
-    divisor = p_low + p_up + p_mid - alpha - floor
-    ratio = xp.where(divisor == 0.0, 0.0, (1.0 - p_low - p_up - p_mid) / xp.where(divisor == 0.0, 1.0, divisor))
-    p_low, p_up = (xp.minimum(xp.maximum(p + ratio * (p - half), SAFE), 0.5 - SAFE) for p in (p_low, p_up))
-    x_low, x_up = -ndtri(p_low), -ndtri(p_up)
-    m_inner = (lower * x_up + upper * x_low) / (x_low + x_up)
-    A_inner = (upper - lower) / (spread * (x_low + x_up))
-    leaving = xp.where(at_edge, p_edge, p_low + p_up)
-    return xp.where(at_edge, m_edge, m_inner), xp.where(at_edge, A_edge, A_inner), leaving

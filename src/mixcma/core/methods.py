@@ -1,4 +1,4 @@
-"""The four methods of the paper and mixcma's own, each a composition of the steps beside this file.
+"""The four methods of the paper, CatCMA with Margin and mixcma's own, each a composition of the steps beside this file.
 
 A method is a frozen value: its parameters are the method's open choices. It draws a generation's
 candidates (`sample`) and turns their weights into the next state (`update`), both pure.
@@ -12,8 +12,9 @@ from typing import ClassVar, Literal, get_args
 from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside, overshoot
 from mixcma.core.categories import Categories, Learning, drawn, frequencies, learning
-from mixcma.core.coordinates import cell_centre, cell_index
-from mixcma.core.freezing import centred, choices_learnt, integers_learnt, mutated, settled
+from mixcma.core.catmargin import numbers_learnt
+from mixcma.core.coordinates import cell_index
+from mixcma.core.freezing import choices_learnt, integers_learnt, mutated, settled
 from mixcma.core.integer_mutation import (
     Recall,
     RecallOn,
@@ -21,7 +22,7 @@ from mixcma.core.integer_mutation import (
     masked_step_size,
     mutation,
 )
-from mixcma.core.margin import SAFE, capped, corrected
+from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.natural import learnt
 from mixcma.core.ranking import lead, led, penalised_ranks, weights_by_rank
@@ -30,10 +31,6 @@ from mixcma.core.setting import Setting
 from mixcma.core.state import State, deviations
 
 __all__ = ["METHODS", "CatMargin", "Cma", "IntegerMutation", "Margin", "Mix", "Setting", "tell"]
-
-
-# Of CatCMA with Margin.
-LARGEST_STEP = 1e32
 
 
 @dataclass(frozen=True)
@@ -262,7 +259,7 @@ class CatMargin(Cma):
         """Numbers and categories have nothing but the ranks in common."""
         w_plus = sample.better
         if setting.strategy.dimension:
-            state = self._numbers(setting, state, sample, w, w_plus)
+            state = numbers_learnt(setting, state, sample, w, w_plus)
         else:
             state = state._replace(generation=state.generation + 1)
         categories = setting.categories
@@ -273,40 +270,10 @@ class CatMargin(Cma):
         learnt = learning(categories, Learning(state.theta, state.signal, state.rate), wanted)
         return state._replace(**learnt._asdict())
 
-    def _numbers(self, setting: Setting, state: State, sample: Sample, w: Array, w_plus: Array) -> State:
-        """Steps 2 to 9; the better half is centred, and the mean moves without A."""
-        s, xp, coordinates = setting.strategy, namespace(state.m), setting.coordinates
-        cells = cell_index(coordinates, sample.v)
-        taking_part = coordinates.margin & (w_plus > 0.0)[..., None]
-        left = taking_part & (cells != cell_index(coordinates, state.m)[..., None, :])
-        moved = centred(sample.v, cell_centre(coordinates, cells), left, taking_part)
-        y = sample.y + moved / (state.sigma * state.A)[..., None, :]
-        mean_y = update.combine(w_plus, y)
-        p_sigma = update.step_size_path(s, state.p_sigma, state.inverse_root, mean_y)
-        p_sigma_norm = xp.sqrt(squared_norm(p_sigma))
-        h_sigma = update.heaviside(s, p_sigma_norm, state.generation + 1)
-        p_c = update.covariance_path(s, state.p_c, h_sigma, mean_y)
-        after = state._replace(
-            m=state.m + s.c_m * state.sigma * mean_y,
-            sigma=xp.minimum(update.step_size(s, state.sigma, p_sigma_norm), LARGEST_STEP),
-            C=update.covariance(s, state.C, w, y, y @ state.inverse_root, p_c, h_sigma),
-            p_sigma=p_sigma,
-            p_c=p_c,
-            generation=state.generation + 1,
-        )
-        before = xp.where(state.leaving >= 1.0, 0.5 - SAFE, state.leaving)  # 1 at the start
-        most = xp.where(left.any(axis=-2), 1.0, before)
-        m, A, leaving = capped(coordinates, setting.alpha, most, after.m, deviations(after), after.A)
-        return after._replace(
-            m=xp.where(coordinates.margin, m, after.m),
-            A=xp.where(coordinates.margin, A, after.A),
-            leaving=xp.where(coordinates.margin, leaving, after.leaving),
-        )
-
 
 @dataclass(frozen=True)
 class Mix(Cma):
-    """mixcma's own method, docs/mix.md: integers that have settled leave the Gaussian and are mutated instead."""
+    """mixcma's own method, docs/mix.md: integers and categories that have settled are mutated instead of drawn."""
 
     needs_uniforms: ClassVar[bool] = True
     follows_the_leader: ClassVar[bool] = True
@@ -352,7 +319,7 @@ class Mix(Cma):
         return sample._replace(cells=cells, left=setting.settles & (cells != cell[..., None, :]))
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
-        """Adoption, success and centring of integers; the Gaussian; margin and freezing."""
+        """Adoption, success and centring of integers; the Gaussian; margin and freezing; categories."""
         given = setting.given(state)
         integers = integers_learnt(setting.coordinates, given, state, sample, w_plus)
         after = settled(setting, given, learnt(setting, given, state, integers, w_plus), integers.succeeded)

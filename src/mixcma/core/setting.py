@@ -13,14 +13,7 @@ from mixcma.core.categories import Categories, categories
 from mixcma.core.coordinates import Coordinates
 from mixcma.core.namespace import Array, idle, namespace, ndtri
 from mixcma.core.state import State
-from mixcma.core.strategy import (
-    MutationPace,
-    Pace,
-    Strategy,
-    margin_of,
-    mutation_paces,
-    paces,
-)
+from mixcma.core.strategy import MutationPace, Pace, Strategy, margin_of, mutation_paces, paces
 
 
 class Live(NamedTuple):
@@ -41,7 +34,7 @@ class Live(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The constants of the strategy and of the coordinates; the properties are mix's."""
+    """The constants of the strategy and of the coordinates; the properties serve mix and CatCMA with Margin."""
 
     strategy: Strategy
     coordinates: Coordinates
@@ -67,7 +60,7 @@ class Setting:
 
     @cached_property
     def groups(self) -> Array:
-        """(N, 3): 1 for all, for floats, for integers."""
+        """(N, 3): 1 for all, for floats, for integers. Categories count as floats, and have nothing to add."""
         integers = self.coordinates.margin
         return np.stack([np.ones_like(integers), ~integers, integers], axis=-1) * 1.0
 
