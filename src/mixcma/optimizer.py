@@ -130,9 +130,9 @@ class Optimizer:
     space
         What may be varied.
     method
-        ``"mix"`` (mixcma's own), ``"margin"`` (CMA-ES with Margin), ``"im"`` and ``"im-box"`` (CMA-ES-IM
-        without and with the box), ``"cma"`` (plain CMA-ES, rounded), or one of the classes of
-        `mixcma.core.methods`.
+        ``"mix"`` (mixcma's own), ``"margin"`` (CMA-ES with Margin), ``"catmargin"`` (CatCMA with Margin),
+        ``"im"`` and ``"im-box"`` (CMA-ES-IM without and with the box), ``"cma"`` (plain CMA-ES, rounded), or
+        one of the classes of `mixcma.core.methods`.
     seed
         The same seed gives the same run; None draws one, kept in `seed`.
     popsize
