@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mixcma import Bool, Categorical, Float, Int, Optimizer, Space
-from mixcma.core.categories import categories, drawn, with_margin
+from mixcma.core.categories import Learning, categories, drawn, learning, with_margin
 from mixcma.core.coordinates import values_at
 from mixcma.core.methods import CatMargin, tell
 from mixcma.core.state import decompose, initial_state
@@ -93,6 +93,22 @@ def test_every_choice_keeps_its_margin(counts: list[int], seed: int, alpha: floa
     theta = with_margin(fixed, raw / np.maximum(raw.sum(axis=-1, keepdims=True), 1e-9))
     assert (theta >= fixed.exists * fixed.least * (1 - 1e-9)).all()
     np.testing.assert_allclose(theta.sum(axis=-1), 1.0, rtol=1e-12)
+
+
+@given(st.permutations(range(5)), st.integers(0, 10**6))
+@settings(max_examples=50, deadline=None)
+def test_what_is_learnt_does_not_depend_on_the_order_of_the_choices(order: list[int], seed: int) -> None:
+    space = Space({"a": Categorical(range(5)), "b": Categorical(range(3))})
+    fixed = categories(Encoding(space, "categories").coordinates, 0.1)
+    assert fixed is not None
+    rng, theta = np.random.default_rng(seed), fixed.exists / fixed.exists.sum(axis=-1, keepdims=True)
+    one = other = Learning(theta, np.zeros_like(theta), np.array([0.0, 1.0, 1.0]))
+    for _ in range(20):
+        wanted = np.array([rng.dirichlet(np.ones(5)), [*rng.dirichlet(np.ones(3)), 0.0, 0.0]])
+        reordered = np.array([wanted[0][order], wanted[1]])
+        one, other = learning(fixed, one, wanted), learning(fixed, other, reordered)
+        np.testing.assert_allclose(other.theta, [one.theta[0][order], one.theta[1]], rtol=1e-9)
+        np.testing.assert_allclose(other.rate, one.rate, rtol=1e-9)
 
 
 def test_choices_are_drawn_with_their_probabilities() -> None:

@@ -178,13 +178,13 @@ def assert_same_state(state: State, literal: Literal, n: int, when: str) -> None
         "p": (state.leaving[integers], np.asarray(literal.p)[integers]),
     }
     if literal.K:
-        others = [state.signal[c, : K - 1] for c, K in enumerate(literal.K)]
-        pairs["s"] = np.concatenate(others), literal.s
+        signals = [state.signal[c, :K] for c, K in enumerate(literal.K)]
+        pairs["s"] = np.concatenate(signals), literal.s
         pairs["rate"] = state.rate, [literal.gamma, literal.Delta, literal.delta]
     for c, K in enumerate(literal.K):
         pairs[f"theta of {c}"] = state.theta[c, :K], literal.theta[c]
         assert not state.theta[c, K:].any(), when
-        assert not state.signal[c, K - 1 :].any(), when
+        assert not state.signal[c, K:].any(), when
     for name, (fast, slow) in pairs.items():
         expected = np.asarray(slow)
         scale = np.abs(expected).max(initial=0.0)

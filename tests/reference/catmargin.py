@@ -6,7 +6,7 @@ in the document. The numeric coordinates come first, the categories last.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -341,16 +341,32 @@ def natural_gradient(w_plus: Vector, choices: list[int], theta: Vector) -> Vecto
     return g
 
 
-def fisher_root(g: Vector, theta: Vector) -> Vector:
-    # r_ck = g_ck / sqrt(theta_ck) + sqrt(theta_ck) (g_c1 + ... + g_c,K-1) / (theta_cK + sqrt(theta_cK)),  k < K
-    K = len(theta)
-    total = 0.0
-    for k in range(K - 1):
-        total += g[k]
-    last = theta[K - 1] + math.sqrt(theta[K - 1])
+def equal(K: int) -> Vector:
+    # e_ck = 1 / sqrt(K)
+    return [1 / math.sqrt(K)] * K
+
+
+def last(K: int) -> Vector:
+    # the package's e_c: 1 for the last choice, 0 for the others
+    return [0.0] * (K - 1) + [1.0]
+
+
+def fisher_root(g: Vector, theta: Vector, e: Vector) -> Vector:
+    # t_ck = g_ck / sqrt(theta_ck)
+    # a = sum_k e_ck t_ck / (1 + sum_k e_ck sqrt(theta_ck))
+    # r_ck = t_ck - a (sqrt(theta_ck) + e_ck)
+    t = []
+    for k in range(len(theta)):
+        t.append(g[k] / math.sqrt(theta[k]))
+    across = 0.0
+    along = 0.0
+    for k in range(len(theta)):
+        across += e[k] * t[k]
+        along += e[k] * math.sqrt(theta[k])
+    a = across / (1 + along)
     r = []
-    for k in range(K - 1):
-        r.append(g[k] / math.sqrt(theta[k]) + math.sqrt(theta[k]) * total / last)
+    for k in range(len(theta)):
+        r.append(t[k] - a * (math.sqrt(theta[k]) + e[k]))
     return r
 
 
@@ -425,6 +441,7 @@ class CatMargin:
     mean : the initial mean of the numeric coordinates
     popsize : lambda; that of all N coordinates if None
     eigen_interval : the roots of C are taken anew in generations t = 0, e, 2e, ...
+    pole : e_c of K choices, `equal` or, for a comparison with the package, `last`
 
     A latent point is the numeric latents, then the choice of each category, 0, ..., K - 1, as a float.
     """
@@ -436,6 +453,7 @@ class CatMargin:
         popsize: int | None = None,
         *,
         eigen_interval: int = 1,
+        pole: Callable[[int], Vector] = equal,
     ) -> None:
         numeric: list[Vector | None] = []
         self.K: list[int] = []
@@ -463,7 +481,8 @@ class CatMargin:
         self.P: Vector = [0.5 - E] * self.n  # with which each discrete coordinate last left its cell
         self.theta: Matrix = [[1 / K] * K for K in self.K]
         self.n_theta = sum(K - 1 for K in self.K)
-        self.s: Vector = [0.0] * self.n_theta
+        self.pole = pole
+        self.s: Vector = [0.0] * sum(self.K)
         self.gamma = 0.0
         self.Delta = 1.0
         self.delta = 1.0
@@ -593,7 +612,7 @@ class CatMargin:
         for c in range(len(self.K)):
             choices = [int(point[self.n + c]) for point in self.points]
             g.append(natural_gradient(w_plus, choices, self.theta[c]))
-            r = r + fisher_root(g[c], self.theta[c])
+            r = r + fisher_root(g[c], self.theta[c], self.pole(self.K[c]))
         new_theta = []
         for c in range(len(self.K)):
             new_theta.append(update_theta(self.theta[c], g[c], self.delta, length(r)))

@@ -554,7 +554,7 @@ class Mix:
         self.is_open: list[int] = [1] * n_cat
         self.q = [catmargin.smallest_theta(self.alpha, K) for K in self.K]
         self.n_theta = sum(K - 1 for K in self.K)
-        self.s: Vector = [0.0] * self.n_theta
+        self.s: Vector = [0.0] * sum(self.K)
         self.gamma = 0.0
         self.Delta = 1.0
         self.delta = 1.0
@@ -842,7 +842,7 @@ class Mix:
             if self.is_open[c] == 1:
                 g_c = catmargin.natural_gradient(w_plus, choices, self.theta[c])
             g.append(g_c)
-            r = r + catmargin.fisher_root(g_c, self.theta[c])
+            r = r + catmargin.fisher_root(g_c, self.theta[c], catmargin.equal(self.K[c]))
         stepped = []
         for c in range(len(self.K)):
             stepped.append(catmargin.update_theta(self.theta[c], g[c], self.delta, catmargin.length(r)))

@@ -185,9 +185,11 @@ def test_nothing_to_share_out_between_the_tails() -> None:
 def test_the_root_of_the_fisher_information() -> None:
     theta = [0.2, 0.5, 0.3]
     g = [0.1, -0.3, 0.2]
-    r = catmargin.fisher_root(g, theta)
-    assert len(r) == 2
-    assert sum(value**2 for value in r) == pytest.approx(sum(g[k] ** 2 / theta[k] for k in range(3)), rel=1e-13)
+    for pole in (catmargin.equal(3), catmargin.last(3)):
+        r = catmargin.fisher_root(g, theta, pole)
+        # of the same length, and tangent to the sphere at the pole
+        assert sum(value**2 for value in r) == pytest.approx(sum(g[k] ** 2 / theta[k] for k in range(3)), rel=1e-13)
+        assert sum(pole[k] * r[k] for k in range(3)) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_the_first_generation_of_one_category() -> None:
@@ -196,11 +198,12 @@ def test_the_first_generation_of_one_category() -> None:
     run.sample(Noise(normal=[[0.0]] * 4, sign=[[0.9], [0.8], [0.1], [0.2]]))
     assert run.points == [[1.0], [1.0], [0.0], [0.0]]
     run.update([2.0, 1.0, 3.0, 4.0])
-    # g = (-1/2, 1/2), r = -1: the step is 1/2, and the margin brings it back
+    # g = (-1/2, 1/2), ||r|| = 1: the step is 1/2, and the margin brings it back
     assert run.q == pytest.approx([0.27])
     assert run.theta[0] == pytest.approx([0.27, 0.73])
     # beta = 1
-    assert (run.s, run.gamma, run.delta) == ([-1.0], 1.0, 1.0)
+    assert run.s == pytest.approx([-math.sqrt(0.5), math.sqrt(0.5)])
+    assert (run.gamma, run.delta) == (1.0, 1.0)
     assert run.Delta == pytest.approx(math.exp(1 - 1 / 1.5))
     # the second step is made with delta = 1 still
     run.sample(Noise(normal=[[0.0]] * 4, sign=[[0.1], [0.9], [0.9], [0.9]]))
@@ -227,7 +230,7 @@ def test_equal_candidates_share_their_weights() -> None:
     run.update([7.0] * 4)
     assert run.m == pytest.approx([3.0])
     assert run.theta[0] == pytest.approx([0.5, 0.5])
-    assert run.s == [0.0]
+    assert run.s == [0.0, 0.0]
     # the best one is as it was, and the three others have the mean of theirs: W2 / 3 each for the mean
     run = CatMargin([None, Category(2)], [3.0], popsize=4)
     run.sample(Noise(normal=normal, sign=[[0.5, u] for u in (0.1, 0.9, 0.9, 0.1)]))
@@ -331,9 +334,8 @@ def test_an_integer_that_nobody_moves_does_not_become_more_restless() -> None:
     assert capped > 20
 
 
-# The pairs are the label of each choice in one run and in the other. With three or more choices the last one
-# keeps its label: the root of the Fisher information knows it.
-@pytest.mark.parametrize("labels", [[1, 0], [2, 0, 1, 3], [0, 1], [1, 2, 3, 4, 0, 5]])
+# The label of each choice of one run in the other.
+@pytest.mark.parametrize("labels", [[1, 0], [2, 0, 3, 1], [0, 1], [5, 2, 3, 4, 0, 1]])
 def test_relabelling_choices_changes_nothing_but_labels(labels: list[int]) -> None:
     rng = np.random.default_rng(13)
     K = len(labels)
@@ -356,9 +358,9 @@ def test_relabelling_choices_changes_nothing_but_labels(labels: list[int]) -> No
         assert pytest.approx(one.Delta, rel=1e-9) == other.Delta
 
 
-def test_the_last_label_matters_from_the_second_rate_on() -> None:
+def test_with_the_pole_of_the_package_the_last_label_matters_from_the_second_rate_on() -> None:
     rng = np.random.default_rng(13)
-    one, other = CatMargin([Category(3)], [], popsize=6), CatMargin([Category(3)], [], popsize=6)
+    one, other = (CatMargin([Category(3)], [], popsize=6, pole=catmargin.last) for _ in range(2))
     for t in range(4):
         points = one.sample(draw(one, rng))
         values = rng.random(6).tolist()
@@ -455,7 +457,8 @@ def assert_same_state(run: CatMargin, package) -> None:  # type: ignore[no-untyp
     for c, K in enumerate(run.K):
         close(run.theta[c], package._q[c, :K])
     if run.K:
-        close(run.s, package._s)
+        kept = [1.0 - e for K in run.K for e in catmargin.last(K)]  # the package has no place for the last choice
+        close([s for s, keep in zip(run.s, kept, strict=True) if keep], package._s)
         close([run.gamma, run.Delta, run.delta], [package._gamma, package._Delta, package._delta])
 
 
@@ -509,7 +512,7 @@ PACKAGE_SPACES: dict[str, tuple[Space, Vector, int | None]] = {
 def test_fifty_updates_are_those_of_the_package(name: str, noise: float) -> None:
     space, mean, popsize = PACKAGE_SPACES[name]
     rng = np.random.default_rng(17)
-    run = CatMargin(space, mean, popsize)
+    run = CatMargin(space, mean, popsize, pole=catmargin.last)
     run.state.sigma = 0.7
     if run.n > 0:
         half = rng.standard_normal((run.n, run.n)) / 3

@@ -25,7 +25,7 @@ class Categories(NamedTuple):
     """What stays fixed of N_cat categories."""
 
     exists: Array  # (N_cat, K) 1 for the choices there are
-    last: Array  # (N_cat, K) 1 for the last choice of each
+    pole: Array  # (N_cat, K) the square roots of equal probabilities
     ends: Array  # (N_cat,) the place of the last choice
     least: Array  # (N_cat, 1) q: the margin of each choice
     parameters: int  # n_theta = sum of K_c - 1
@@ -36,10 +36,10 @@ def categories(coordinates: Coordinates, alpha: float) -> Categories | None:
     choices = coordinates.choices
     if not len(choices):
         return None
-    place = np.arange(choices.max())
+    exists = (np.arange(choices.max()) < choices[:, None]) * 1.0
     return Categories(
-        exists=(place < choices[:, None]) * 1.0,
-        last=(place == choices[:, None] - 1) * 1.0,
+        exists=exists,
+        pole=exists / choices[:, None] ** 0.5,
         ends=choices - 1.0,
         least=alpha / (choices[:, None] - 1.0),
         parameters=int((choices - 1).sum()),
@@ -101,10 +101,13 @@ def learning(categories: Categories, before: Learning, wanted: Array) -> Learnin
 
 
 def _fisher_root(categories: Categories, gradient: Array, theta: Array) -> Array:
-    """r: the gradient times a root of the Fisher information; 0 for the last choice, which the others determine."""
-    xp, last = namespace(theta), categories.last
-    others = categories.exists - last
+    """r: the gradient times a root of the Fisher information.
+
+    The roots of probabilities lie on a sphere, to which gradient / theta^(1/2) is tangent. So that those of several
+    generations can be added up, each is carried along the sphere to the same point, that of equal probabilities.
+    """
+    xp, pole = namespace(theta), categories.pole
     root = xp.sqrt(theta)
-    root_of_last = xp.sum(last * root, axis=-1, keepdims=True)
-    whole = xp.sum(others * gradient, axis=-1, keepdims=True)
-    return others * (gradient / xp.where(root > 0.0, root, 1.0) + root * whole / (root_of_last**2 + root_of_last))
+    tangent = gradient / xp.where(root > 0.0, root, 1.0)
+    toward = xp.sum(pole * tangent, axis=-1, keepdims=True) / (1.0 + xp.sum(pole * root, axis=-1, keepdims=True))
+    return tangent - toward * (root + pole)
