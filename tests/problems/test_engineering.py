@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from mixcma.outcome import Outcome
 from mixcma.problems import DESIGNS
-from mixcma.problems.engineering import WIRES, coil_spring, gear_train, pressure_vessel
+from mixcma.problems.engineering import MATERIALS, WIRES, coil_spring, gear_train, pressure_vessel, welded_beam
 
 DESIGN = pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
 
@@ -31,7 +31,7 @@ def feasible_values(outcome: Outcome, slack: float = 0.0) -> np.ndarray:
 
 
 def test_the_list_of_designs():
-    assert list(DESIGNS) == ["pressure_vessel", "gear_train", "coil_spring", "process_synthesis"]
+    assert list(DESIGNS) == ["pressure_vessel", "gear_train", "coil_spring", "process_synthesis", "welded_beam"]
     assert all(name == design.name for name, design in DESIGNS.items())
 
 
@@ -56,6 +56,7 @@ def test_published_figures():
     assert round(best["gear_train"], 18) == 2.700857e-12
     assert round(best["coil_spring"], 5) == 2.65856
     assert round(best["process_synthesis"], 6) == 4.579582
+    assert round(best["welded_beam"], 3) == 1.942
 
 
 def test_pressure_vessel_by_hand():
@@ -192,3 +193,50 @@ def test_nothing_beats_the_best_known_process():
     assert best == (True, True, False, True)
     assert cheapest[best] == pytest.approx(DESIGNS["process_synthesis"].best_known, rel=1e-7)
     assert sorted(cheapest.values())[1] > 1.01 * cheapest[best]
+
+
+def test_welded_beam_by_hand():
+    # welds of 2 in, a beam of 10 in by 1 in: throat 0.707107 / 2, radius (4 + 110.25)^(1/2) / 2 = 5.344390
+    beam = {"weld": 0.5, "joint": 2.0, "height": 10.0, "thickness": 1.0}
+    outcome = welded_beam(beam | {"material": "cast iron", "sides": 2})
+    assert outcome.value == pytest.approx(1.0489 * 0.25 * 2 + 0.0224 * 10 * 16)
+    direct, torsion = 6000 / 1.41421356, 90_000 * 5.34438958 / (1.41421356 * (1 / 3 + 27.5625))
+    shear = math.sqrt(direct**2 + torsion**2 + 2 * direct * torsion * 2 / 10.68877916)
+    buckling = 4.013 * 10 * math.sqrt(14e6 * 6e6) / (6 * 196) * (1 - 10 / 56 * math.sqrt(14 / 6))
+    by_hand = (shear / 4616 - 1, 5040 / 8000 - 1, -0.5, 1 - buckling / 6000, 4.70400 / 1000 / 0.25 - 1)
+    assert outcome.constraints == pytest.approx(by_hand)
+    around = welded_beam(beam | {"material": "cast iron", "sides": 4})
+    assert around.value == pytest.approx(1.0489 * 0.25 * 12 + 0.0224 * 10 * 16)
+    direct, torsion = 6000 / 8.48528137, 90_000 * 5.34438958 / (0.35355339 * 12.5**3 / 6)
+    shear = math.sqrt(direct**2 + torsion**2 + 2 * direct * torsion * 2 / 10.68877916)
+    assert around.constraints == pytest.approx((shear / 4616 - 1, *by_hand[1:]))
+
+
+def test_the_published_welded_beam_is_at_its_shear_limit():
+    """Deb & Goyal's design, in their digits."""
+    published = {"weld": 0.1875, "joint": 1.6849, "height": 8.25, "thickness": 0.25}
+    outcome = welded_beam(published | {"material": "steel", "sides": 4})
+    assert outcome.value == pytest.approx(1.9422, abs=4e-4)  # steel's coefficients are rounded here
+    assert -2e-4 < outcome.constraints[0] < 0
+
+
+def test_nothing_beats_the_best_known_welded_beam():
+    """All that can be enumerated, over a grid of joints; then, where the best is, a finer one."""
+    design = DESIGNS["welded_beam"]
+    weld, height, thickness = (design.space[name].values for name in ("weld", "height", "thickness"))
+    shape = dict(zip(("weld", "height", "thickness"), np.meshgrid(weld, height, thickness, indexing="ij"), strict=True))
+    lowest = {}
+    for material, sides, joint in itertools.product(MATERIALS, (2, 4), np.linspace(0.1, 10.0, 100)):
+        values = feasible_values(welded_beam(shape | {"material": material, "sides": sides, "joint": joint}))
+        for place in np.flatnonzero(values < 1.02 * design.best_known):
+            lowest[material, sides, place] = min(values.flat[place], lowest.get((material, sides, place), np.inf))
+    assert {(material, sides) for material, sides, _ in lowest} == {("steel", 4)}
+    best = {}
+    for material, sides, place in lowest:
+        one = {name: grid.flat[place] for name, grid in shape.items()}
+        fine = np.linspace(0.1, 10.0, 990_001)
+        values = feasible_values(welded_beam(one | {"material": material, "sides": sides, "joint": fine}))
+        best[values.min()] = one
+    assert min(best) == pytest.approx(design.best_known, rel=3e-6)
+    assert best[min(best)].items() <= design.best_params.items()
+    assert sorted(best)[1] > 1.003 * design.best_known

@@ -10,7 +10,7 @@ import numpy as np
 from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, budget_of, centred, wanted
 from mixcma.experiments.race.task import Objective
 from mixcma.problems import DESIGNS, Design
-from mixcma.space import Bool, Discrete, Float, Int, Value, Variable
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Value, Variable
 
 CHECKPOINTS = (500, 2000, 20_000)
 BUDGET = CHECKPOINTS[-1]
@@ -31,7 +31,7 @@ def open_case(case: Case, choice: Choice) -> Challenge:
 
 
 def open_design(design: Design, case: Case, choice: Choice, restarts: bool) -> Challenge:
-    """A set of numbers is raced by the index of its values, so that all racers see the same."""
+    """A set of numbers, or of choices, is raced by the index of its values, so that all racers see the same."""
     bounds = [_bounds(variable) for variable in design.space.values()]
     task = centred(
         np.array([low for low, _ in bounds], dtype=np.float64),
@@ -42,18 +42,23 @@ def open_design(design: Design, case: Case, choice: Choice, restarts: bool) -> C
         budget=budget_of(choice, case.dimension, BUDGET),
         restarts=restarts,
     )
-    return Challenge(task, _objective(design), (design.target,))
+    category = np.array([isinstance(variable, Categorical) for variable in design.space.values()])
+    return Challenge(replace(task, category=category), _objective(design), (design.target,))
 
 
 def _bounds(variable: Variable) -> tuple[float, float]:
-    if isinstance(variable, Discrete):
-        return 0, len(tuple(variable.values)) - 1
+    if isinstance(variable, Discrete | Categorical):
+        return 0, len(_values(variable)) - 1
     if isinstance(variable, Bool):
         return 0, 1
     assert isinstance(variable, Float | Int)
     assert variable.low is not None
     assert variable.high is not None
     return variable.low, variable.high
+
+
+def _values(variable: Discrete | Categorical) -> tuple[Value, ...]:
+    return tuple(variable.choices if isinstance(variable, Categorical) else variable.values)
 
 
 def _objective(design: Design) -> Objective:
@@ -63,8 +68,8 @@ def _objective(design: Design) -> Objective:
 
 def _value_of(variable: Variable) -> Callable[[float], Value]:
     """How a coordinate of a point becomes a value of the variable."""
-    if isinstance(variable, Discrete):
-        values = tuple(variable.values)
+    if isinstance(variable, Discrete | Categorical):
+        values = _values(variable)
         return lambda x: values[int(x)]
     if isinstance(variable, Bool):
         return bool
