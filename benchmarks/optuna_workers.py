@@ -2,6 +2,7 @@
 
 python benchmarks/optuna_workers.py --storage postgres --seeds 3
 python benchmarks/optuna_workers.py --storage sqlite --seeds 3 --kill-every 10
+python benchmarks/optuna_workers.py --dimension 20 --categories
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import optuna
 from benchmarks.postgres import private_postgres
-from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from rich.console import Console
@@ -40,18 +41,49 @@ from mixcma.problems import problem
 PROCESSES = multiprocessing.get_context("forkserver")  # a worker must begin at once
 PROCESSES.set_forkserver_preload(["optuna", "sqlalchemy.dialects.postgresql", "mixcma.integrations.optuna"])
 STUDY = "workers"
+CHOICES = ("a", "b", "c", "d", "e")
 
 
 class Task(NamedTuple):
-    """SphereInt of `dimension` variables, by `workers` processes, the evaluating one killed every so many trials."""
+    """SphereInt of `dimension` variables, by `workers` processes, the evaluating one killed every so many trials.
+
+    With `categories`, half of its integers have five choices instead, one of which is the best: each that has another
+    costs 1.
+    """
 
     dimension: int
+    categories: bool
     workers: int
     seed: int
     kill_every: int | None
     target: float
     budget: int
     seconds: float  # an evaluation lasts this long at the median
+
+    @property
+    def integers(self) -> list[str]:
+        names = [name for name in problem("SphereInt", self.dimension).space if name.startswith("z")]
+        return names[: len(names) // 2] if self.categories else names
+
+    def distribution(self, name: str) -> BaseDistribution:
+        if name.startswith("x"):
+            return FloatDistribution(-10, 10)
+        return IntDistribution(-10, 10) if name in self.integers else CategoricalDistribution(CHOICES)
+
+    def distributions(self) -> dict[str, BaseDistribution]:
+        return {name: self.distribution(name) for name in problem("SphereInt", self.dimension).space}
+
+    def start(self) -> dict[str, Any]:
+        """All categories start at their first choice; the best is another."""
+        drawn = problem("SphereInt", self.dimension).start(self.seed)
+        numbers = {name: value for name, value in drawn.items() if name.startswith("x")}
+        numbers |= {name: round(drawn[name]) for name in self.integers}
+        return {name: numbers.get(name, CHOICES[0]) for name in drawn}
+
+    def value(self, params: dict[str, Any]) -> float:
+        numbers = [value for value in params.values() if not isinstance(value, str)]
+        choices = [value for value in params.values() if isinstance(value, str)]
+        return sum(x**2 for x in numbers) + sum(choice != CHOICES[3] for choice in choices)
 
 
 class Campaign(NamedTuple):
@@ -60,11 +92,6 @@ class Campaign(NamedTuple):
     used: float  # the part of the finished trials that entered an update
     kills: int
     seconds: float
-
-
-def distributions(dimension: int) -> dict[str, BaseDistribution]:
-    names = problem("SphereInt", dimension).space
-    return {n: FloatDistribution(-10, 10) if n.startswith("x") else IntDistribution(-10, 10) for n in names}
 
 
 def work(url: str, task: Task, solved: Any) -> None:
@@ -76,9 +103,8 @@ def work(url: str, task: Task, solved: Any) -> None:
 
 def work_on(study: optuna.Study, task: Task, solved: Any) -> None:
     """Ask, evaluate and tell until the problem is solved; this process may kill itself while it evaluates."""
-    function, space = problem("SphereInt", task.dimension), distributions(task.dimension)
-    start = {n: round(v) if n.startswith("z") else v for n, v in function.start(task.seed).items()}
-    study.sampler = MixCmaSampler(space, seed=task.seed, x0=start)
+    space = task.distributions()
+    study.sampler = MixCmaSampler(space, seed=task.seed, x0=task.start())
     durations = random.Random(os.getpid())
     while not solved.is_set():
         trial = study.ask(space)
@@ -87,7 +113,7 @@ def work_on(study: optuna.Study, task: Task, solved: Any) -> None:
         time.sleep(task.seconds * durations.uniform(0.5, 1.5))
         if task.kill_every and trial.number % task.kill_every == task.kill_every - 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        value = function(trial.params)
+        value = task.value(trial.params)
         study.tell(trial, value)
         if value <= task.target:
             solved.set()
@@ -173,6 +199,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--kill-every", type=int)
     parser.add_argument("--dimension", type=int, default=10)
+    parser.add_argument("--categories", action="store_true", help="half of the integers have five choices instead")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--target", type=float, default=1e-10)
     parser.add_argument("--seconds", type=float, default=0.02)
@@ -182,8 +209,8 @@ def main() -> None:
     ratios = []
     for kind, seed in track(list(itertools.product(arguments.storage, range(arguments.seeds))), description="studies"):
         task = Task(
-            arguments.dimension, arguments.workers, seed, arguments.kill_every, arguments.target, 20_000,
-            arguments.seconds,
+            arguments.dimension, arguments.categories, arguments.workers, seed, arguments.kill_every,
+            arguments.target, 20_000, arguments.seconds,
         )  # fmt: skip
         alone = sequential(task)
         with new_database(kind) as url:

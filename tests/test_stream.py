@@ -22,7 +22,7 @@ MIXED = Space(
         "wire": Discrete([0.1, 0.2, 0.5, 1.5]),
     }
 )
-METHODS = ["margin", "cma", "im", "im-box"]
+METHODS = ["mix", "margin", "cma", "im", "im-box", "catmargin"]
 
 
 def sphere(p):
@@ -171,7 +171,9 @@ def test_a_result_one_generation_old_is_used_as_the_present_state_expresses_it()
     assert take_all(stream, draws[6:]) == [False] * 5 + [True]
     by_hand = Optimizer(MIXED, seed=1, popsize=6)
     by_hand.state = present
-    sample = by_hand.method.express(by_hand.setting, present, np.array([draw.latent for draw in draws[6:]]))
+    latent = np.array([draw.latent for draw in draws[6:]])
+    noise = by_hand.method.sample(by_hand.setting, present, by_hand.noise(1))
+    sample = by_hand.method.express(by_hand.setting, present, latent, redrawn=noise.z)
     by_hand.advance(sample, read_outcomes([sphere(draw.params) for draw in draws[6:]]))
     assert optimizer.generation == 2
     for one, other in zip(optimizer.state, by_hand.state):  # here row by row, there at once
@@ -300,6 +302,12 @@ def evaluations_by_result(of, method, seed, workers, budget):
 
 
 SOLVED = [
+    ("SphereInt", 10, "mix"),
+    ("EllipsoidInt", 10, "mix"),
+    ("SphereOneMax", 8, "mix"),
+    ("SphereInt", 20, "mix"),
+    ("EllipsoidOneMax", 10, "mix"),
+    ("SphereOneMax", 10, "catmargin"),
     ("SphereInt", 4, "margin"),
     ("SphereInt", 10, "margin"),
     ("EllipsoidInt", 10, "margin"),

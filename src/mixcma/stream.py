@@ -26,6 +26,7 @@ class Drawn(NamedTuple):
     run: int
     generation: int
     slot: int  # number of the draw in its run
+    foreign: bool = False  # from elsewhere: no noise of this run is behind it
 
 
 class Stream:
@@ -69,13 +70,14 @@ class Stream:
 
     def _learnt_from(self, drawn: Drawn) -> Sample:
         """What the present state drew as it was drawn; older candidates expressed in the present state."""
-        optimizer = self.optimizer
-        if drawn.generation == optimizer.generation:
+        optimizer, redrawn = self.optimizer, None
+        if not drawn.foreign:
             sample = self._sample(drawn.slot)
-            if np.array_equal(sample.v, drawn.latent):
+            if drawn.generation == optimizer.generation and np.array_equal(sample.v, drawn.latent):
                 return sample
+            redrawn = sample.z[None]
         v, unmutated = drawn.latent[None], drawn.unmutated[None]
-        return _row(optimizer.method.express(optimizer.setting, optimizer.state, v, unmutated), 0)
+        return _row(optimizer.method.express(optimizer.setting, optimizer.state, v, unmutated, redrawn), 0)
 
     def _sample(self, number: int) -> Sample:
         """The draw of that number from the present state: (N,) each."""

@@ -10,13 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from mixcma import Bool, Cma, Discrete, Float, Int, IntegerMutation, Margin, Space
+from mixcma import Bool, Cma, Discrete, Float, Int, IntegerMutation, Margin, Mix, Space
 from mixcma.core.coordinates import values_at
 from mixcma.core.methods import Setting, tell
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.state import State, decompose, initial_state, started_from
 from mixcma.core.strategy import strategy
 from mixcma.encoding import Encoding
+from mixcma.optimizer import setting_of
 from tests.reference import injection
 from tests.reference.cma import matrix_roots
 
@@ -181,6 +182,30 @@ def test_expressing_can_be_traced_and_compiled(name: str) -> None:
     with jax.enable_x64(True):
         compiled = jax.jit(lambda s, points: method.express(SETTING, s, points))(state, v)
     assert_is_literal(compiled, state, v)
+
+
+@pytest.mark.parametrize("frozen", [[], [2, 3]])
+def test_what_an_older_state_drew_is_to_mix_half_where_it_lies_and_half_its_noise(
+    frozen: list[int], convert: Convert
+) -> None:
+    method, setting = Mix(), setting_of(ENCODING, None)
+    state, _ = after(Margin(), 60)
+    live = np.where(np.isin(np.arange(N), frozen), 0.0, 1.0)
+    state = state._replace(live=live, root=live[:, None] * state.root * live)
+    v = points_around(state)
+    v[0] = state.m
+    xi = live * np.random.default_rng(1).standard_normal(v.shape)
+    found = method.express(setting, on(convert, state), convert(v), redrawn=convert(xi))
+    inverse_root = matrix_roots(state.C.tolist())[1]
+    m, A, sigma = state.m.tolist(), state.A.tolist(), float(state.sigma[0])
+    for i, point in enumerate(v):
+        still = np.where(live > 0, point, state.m).tolist()
+        y = injection.y_of_x(injection.x_of_v(still, m, A), m, sigma)
+        z = np.array(injection.delayed_z(y, inverse_root, xi[i].tolist()))
+        for part, expected in (("z", z), ("y", z @ state.root), ("step", sigma * (z @ state.root))):
+            row, scale = np.asarray(getattr(found, part))[i], np.abs(expected).max()
+            np.testing.assert_allclose(row, expected, rtol=RTOL, atol=RTOL * scale, err_msg=f"{part} of point {i}")
+    np.testing.assert_array_equal(np.asarray(found.v), v)
 
 
 # Starting

@@ -306,7 +306,8 @@ def test_a_partly_enqueued_trial_is_used_as_what_was_evaluated():
     optimizer, alone = (Optimizer(SAME_SPACE, seed=1, popsize=4) for _ in range(2))
     latent = np.array([candidate.latent for candidate in alone.ask()])
     latent[0, optimizer.encoding.names.index("x")] = optimizer.encoding.encode(study.trials[0].params)[0]
-    sample = optimizer.method.express(optimizer.setting, optimizer.state, latent, latent)
+    noise = optimizer.method.sample(optimizer.setting, optimizer.state, optimizer.noise(0))
+    sample = optimizer.method.express(optimizer.setting, optimizer.state, latent, latent, noise.z)
     optimizer.advance(sample, read_outcomes([trial.value for trial in study.trials[:4]]))
     assert study.trials[4].params["x"] == pytest.approx(optimizer.ask()[0].params["x"], rel=1e-9)
 

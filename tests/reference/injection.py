@@ -60,6 +60,18 @@ def shortened(y: Vector, inverse_root: Matrix) -> Vector:
     return result
 
 
+def delayed_z(y: Vector, inverse_root: Matrix, xi: Vector) -> Vector:
+    # mix, what an older state drew: z_i = (||xi_i|| z'_i / ||z'_i|| + xi_i) / 2 with z'_i = C^{-1/2} y_i;
+    # xi_i / 2 where y_i = 0
+    z = times(inverse_root, y)
+    length = euclidean_norm(z)
+    scale = 0.0 if length == 0 else euclidean_norm(xi) / length
+    result = []
+    for j in range(len(y)):
+        result.append((scale * z[j] + xi[j]) / 2)
+    return result
+
+
 def inject(v: Vector, m: Vector, sigma: float, A: Vector, inverse_root: Matrix) -> Injected:
     y = shortened(y_of_x(x_of_v(v, m, A), m, sigma), inverse_root)
     step = []

@@ -26,7 +26,7 @@ from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.natural import learnt
 from mixcma.core.ranking import lead, led, penalised_ranks, weights_by_rank
-from mixcma.core.sampling import Noise, Sample, expressed, gaussian
+from mixcma.core.sampling import Noise, Sample, delayed, expressed, gaussian, no_longer_than_usual
 from mixcma.core.setting import Setting
 from mixcma.core.state import State, deviations
 
@@ -58,12 +58,15 @@ class Cma:
         y, step = gaussian(state, noise.normal)
         return Sample(y, noise.normal, step, state.m[..., None, :] + step)
 
-    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+    def express(
+        self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
+    ) -> Sample:
         """Latent points (..., L, N) from elsewhere, as if this state had drawn them: v = m + sigma y.
 
-        `unmutated` are the same points before integers were mutated, where a method does that.
+        `unmutated` are the same points before integers were mutated, where a method does that; `redrawn` (..., L, N) is
+        the z of what this state draws with the noise behind the points, if noise is behind them: mix uses it.
         """
-        return expressed(setting.strategy, state, v, v - state.m[..., None, :])
+        return expressed(state, v, v - state.m[..., None, :], no_longer_than_usual(setting.strategy))
 
     def varying(self, state: State) -> int:
         """How many coordinates of a single run vary, other than by mutation."""
@@ -120,9 +123,12 @@ class Margin(Cma):
         y, step = gaussian(state, noise.normal)
         return Sample(y, noise.normal, step, state.m[..., None, :] + state.A[..., None, :] * step)
 
-    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+    def express(
+        self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
+    ) -> Sample:
         """v = m + sigma A y."""
-        return expressed(setting.strategy, state, v, (v - state.m[..., None, :]) / state.A[..., None, :])
+        step = (v - state.m[..., None, :]) / state.A[..., None, :]
+        return expressed(state, v, step, no_longer_than_usual(setting.strategy))
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """The update of CMA-ES, then the corrections with the new m, sigma, C and the old A."""
@@ -206,7 +212,9 @@ class IntegerMutation(Cma):
             z = (step / state.sigma[..., None]) @ state.inverse_root
         return Sample(y, z, step, v, penalty=self._penalty(setting, v))
 
-    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+    def express(
+        self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
+    ) -> Sample:
         """As in `sample`: y is that of the unmutated point, v moves the mean."""
         whole = super().express(setting, state, v)._replace(penalty=self._penalty(setting, v))
         if unmutated is None:
@@ -250,10 +258,12 @@ class CatMargin(Cma):
             v = namespace(v).concat([v[..., :n], drawn(categories, state.theta, noise.sign[..., n:])], axis=-1)
         return Sample(y, noise.normal, step, v)
 
-    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
+    def express(
+        self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
+    ) -> Sample:
         """v = m + sigma A y for the numbers."""
         step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
-        return expressed(setting.strategy, state, v, step)
+        return expressed(state, v, step, no_longer_than_usual(setting.strategy))
 
     def update(self, setting: Setting, state: State, sample: Sample, w: Array) -> State:
         """Numbers and categories have nothing but the ranks in common."""
@@ -300,10 +310,15 @@ class Mix(Cma):
             v = mutated(setting.coordinates, given, state, cell, v, noise)
         return self._with_cells(setting, cell, Sample(y, z, step, v))
 
-    def express(self, setting: Setting, state: State, v: Array, unmutated: Array | None = None) -> Sample:
-        """v = m + sigma A y; frozen coordinates are no part of y."""
+    def express(
+        self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
+    ) -> Sample:
+        """v = m + sigma A y; frozen coordinates are no part of y. What an older state of this run drew is `delayed`."""
         step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
-        sample = expressed(setting.strategy, state, v, step)
+        if redrawn is None:
+            sample = expressed(state, v, step, no_longer_than_usual(setting.strategy))
+        else:
+            sample = delayed(state, v, step, redrawn)
         return self._with_cells(setting, cell_index(setting.coordinates, state.m), sample)
 
     def _with_choices(self, setting: Setting, categories: Categories, state: State, v: Array, noise: Noise) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mixcma.core.namespace import SMALLEST_NORM_SQ, Array, namespace, squared_norm
@@ -40,15 +41,37 @@ def gaussian(state: State, normal: Array) -> tuple[Array, Array]:
     return y, state.sigma[..., None] * y
 
 
-def expressed(strategy: Strategy, state: State, v: Array, step: Array) -> Sample:
+def expressed(state: State, v: Array, step: Array, allowed: Callable[[Array], Array]) -> Sample:
     """Points that another state drew, with `step` = x - m, as samples of this one.
 
-    y = (x - m) / sigma is shortened to a Mahalanobis length of at most sqrt(N) + 2 N / (N + 2), so that
-    one point from far away cannot upset the paths (Hansen, Injecting external solutions into CMA-ES, 2011).
+    y = (x - m) / sigma gets the Mahalanobis length that is `allowed` for its own, (..., L, 1).
     """
-    xp, n = namespace(v), strategy.dimension
+    xp = namespace(v)
     y = step / state.sigma[..., None]
     z = y @ state.inverse_root
     length = xp.sqrt(xp.maximum(squared_norm(z), SMALLEST_NORM_SQ))
-    kept = xp.minimum(1.0, (n**0.5 + 2 * n / (n + 2)) / length)
+    kept = allowed(length) / length
     return Sample(kept * y, kept * z, kept * step, v)
+
+
+def no_longer_than_usual(strategy: Strategy) -> Callable[[Array], Array]:
+    """At most sqrt(N) + 2 N / (N + 2), so that one point from far away cannot upset the paths.
+
+    N. Hansen, Injecting external solutions into CMA-ES, 2011.
+    """
+    n = strategy.dimension
+    return lambda length: namespace(length).minimum(length, n**0.5 + 2 * n / (n + 2))
+
+
+def delayed(state: State, v: Array, step: Array, redrawn: Array) -> Sample:
+    """Points that an older state of this run drew; `redrawn` is the z that this state draws with the same noise.
+
+    They lie farther away and are worse: with the lengths that they have from here they would shrink the step size. So
+    they get those of their noise, and half of their direction from it too, which says how they differ from each other
+    and not how the mean has moved since.
+    """
+    xp = namespace(v)
+    length = xp.sqrt(squared_norm(redrawn))
+    z = (expressed(state, v, step, lambda _: length).z + redrawn) / 2
+    y = z @ state.root
+    return Sample(y, z, state.sigma[..., None] * y, v)

@@ -105,7 +105,8 @@ class Fold:
         self._follow()
         record = self._advance(number, seed, mean)
         drawn = self._stream.draw(self._slot(number))
-        attribute = Point(number, *drawn[3:], drawn.latent, drawn.unmutated).to_json()
+        place = drawn.run, drawn.generation, drawn.slot
+        attribute = Point(number, *place, drawn.latent, drawn.unmutated).to_json()
         if record is not None:
             attribute["record"] = record.to_json()
         return Suggestion(self.parameters.suggested(drawn.params), attribute, drawn.run)
@@ -280,7 +281,8 @@ class Fold:
         generation = now if point is not None and point.generation == now else now - OLDEST_RESULT
         latents = self._latent(number)
         assert latents is not None
-        return Drawn({}, *latents, self._optimizer.run, generation, 0 if point is None else point.slot)
+        slot = 0 if point is None else point.slot
+        return Drawn({}, *latents, self._optimizer.run, generation, slot, foreign=point is None)
 
     def _latent(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The latent points of what was really evaluated, mutated and not; None if it tells nothing of this space."""
