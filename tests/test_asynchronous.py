@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Progress, Space, minimize, resume
+from mixcma.core.methods import METHODS
 from mixcma.evaluation import open_evaluator
 from mixcma.store import read
 from mixcma.stream import Drawn, Stream
@@ -596,7 +597,7 @@ def test_the_same_results_in_the_same_order_give_the_same_search(virtually):
     assert one != virtually(sphere, MIXED, 5, lambda number, params: 1.0, budget=300, seed=4)[0]
 
 
-@pytest.mark.parametrize("method", ["margin", "cma", "im", "im-box", "mix"])
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_solves_a_mixed_problem(virtually, method):
     space = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(-10, 10), "m": Int(-10, 10)})
 

@@ -14,7 +14,7 @@ from mixcma.core.stopping import PAPER_STOPPING
 from mixcma.noise import NoiseBatch, NoiseSource
 from mixcma.problems import PAPER_FUNCTIONS, Problem, problem
 
-METHODS = ["cma", "im", "im-box", "margin", "mix"]
+METHODS = ["cma", "im", "im-box", "margin", "mix", "catmargin"]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -22,7 +22,7 @@ MIXED = Space(
 )
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 FREE = Space({"x": Float(), "y": Float()})
-METHODS = ["margin", "cma", "im", "im-box", "mix"]
+METHODS = ["margin", "cma", "im", "im-box", "mix", "catmargin"]
 ENDLESS = Stopping(flat_tolerance=None)
 
 

@@ -583,7 +583,7 @@ def searches(draw):
         st.just(Discrete([0.1, 2, 30])),
     )
     space = Space({f"v{i}": v for i, v in enumerate(draw(st.lists(variables, min_size=1, max_size=4)))})
-    method = draw(st.sampled_from(["margin", "cma", "im", "im-box", "mix", Margin(alpha=0.05)]))
+    method = draw(st.sampled_from(["margin", "cma", "im", "im-box", "mix", "catmargin", Margin(alpha=0.05)]))
     kind = draw(st.sampled_from(["values", "plateaus", "failures", "constraints", "infinities"]))
     number = draw(st.integers(0, 10**6))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Space
+from mixcma.core.methods import METHODS
 from mixcma.outcome import failure, read_outcomes
 from mixcma.problems.paper import problem
 from mixcma.stream import Stream
@@ -22,7 +23,6 @@ MIXED = Space(
         "wire": Discrete([0.1, 0.2, 0.5, 1.5]),
     }
 )
-METHODS = ["mix", "margin", "cma", "im", "im-box", "catmargin"]
 
 
 def sphere(p):

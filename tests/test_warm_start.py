@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Space, minimize
+from mixcma.core.methods import METHODS
 from mixcma.core.state import deviations, initial_state
 from mixcma.encoding import Encoding
 from mixcma.outcome import failure
@@ -350,7 +351,7 @@ def test_the_values_of_a_history_are_not_results_of_this_objective():
     assert result.value > 0
 
 
-@pytest.mark.parametrize("method", ["margin", "cma", "im", "im-box"])
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_takes_a_history(method):
     history = [(params, sphere(params)) for params in some_points(PLANE, 100)]
     result = minimize(sphere, PLANE, budget=2000, target=1e-8, seed=1, method=method, history=history)
@@ -427,7 +428,7 @@ def test_where_all_of_them_failed_the_start_is_the_spaces_own():
     assert objective.points[2:] == [candidate.params for candidate in Optimizer(PLANE, seed=1).ask()]
 
 
-@pytest.mark.parametrize("method", ["margin", "cma", "im", "im-box"])
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_starts_from_a_point(method):
     start = {"n": 7, "x": 3.0, "on": True, "rate": 0.5, "wire": 1.5, "c": 4}
     result = minimize(sphere, MIXED, budget=200, seed=1, method=method, x0=start)

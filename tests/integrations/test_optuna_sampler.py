@@ -20,6 +20,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState, create_trial
 
 from mixcma import Optimizer, Outcome, minimize
+from mixcma.core.methods import METHODS
 from mixcma.integrations.optuna.fold import HISTORY_POPULATIONS
 from mixcma.outcome import read_outcomes
 from tests.integrations.optuna_studies import (
@@ -96,7 +97,7 @@ def mixcma_alone(evaluations, outcome=value, **options):
 # One trial after the other
 
 
-@pytest.mark.parametrize("method", ["margin", "im", "im-box", "cma"])
+@pytest.mark.parametrize("method", METHODS)
 def test_one_after_the_other_the_trials_are_those_of_mixcma_alone(method):
     assert evaluated(ran(new_study(method=method), 43)) == mixcma_alone(43, method=method)
 
