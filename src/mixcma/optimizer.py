@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -22,22 +21,10 @@ from mixcma.arguments import (
 from mixcma.core.freezing import returned
 from mixcma.core.methods import Cma, Setting, tell
 from mixcma.core.sampling import Sample
-from mixcma.core.state import NOTHING, SMALLEST_EIGENVALUE, State, decompose, initial_state
-from mixcma.core.stopping import (
-    CONDITION,
-    FAILING,
-    FLAT,
-    LARGEST_SCALE,
-    NUMERICAL,
-    OUTDONE,
-    REASONS,
-    VARIANCE,
-    Stopping,
-    StopReason,
-    Window,
-    flat_window,
-)
+from mixcma.core.state import State, decompose, initial_state
+from mixcma.core.stopping import FAILING, FLAT, REASONS, VARIANCE, Stopping, StopReason
 from mixcma.core.strategy import strategy
+from mixcma.course import Course, order_of
 from mixcma.encoding import Encoding
 from mixcma.noise import NoiseSource, fresh_seed
 from mixcma.outcome import Outcome, Told, read_outcomes
@@ -45,12 +32,6 @@ from mixcma.space import Params, Space
 from mixcma.warm_start import History, started_at, warm_start
 
 DEFAULT_METHOD = "mix"
-# A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
-HOPELESS_GAP = 3.0
-# Whether it has strayed is looked at whenever it would stop, and else every so many generations.
-LOOK_BACK = 8
-# Where the last generations are worse than the best by more than this part of it, they are elsewhere.
-STRAYED = 1e-9
 T = TypeVar("T")
 
 
@@ -190,17 +171,11 @@ class Optimizer:
         self.best: Best | None = None
         self.stop: StopReason | None = None
         self.noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms)
-        self.to_beat = (math.inf, math.inf)  # violation and value of the best of earlier runs
+        floats = self.setting.strategy.dimension - int(self.encoding.coordinates.margin.sum())
+        self.course = Course(self.stopping, target, self.encoding.dimension, floats, self.popsize)
+        self.course.decomposed(self.state.eigenvalues)
         self._asked: list[Candidate] | None = None
-        self._target = target
-        self._returned_to = (math.inf, math.inf)  # violation and value of the best when the search last went back
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
-        self._failed_generations = 0
-        self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
-        self._varying = self.encoding.dimension
-        self._floats = self.setting.strategy.dimension - int(self.encoding.coordinates.margin.sum())
-        window = flat_window(self.encoding.dimension, self.popsize)
-        self._values, self._violations = Window(window), Window(window)
 
     @property
     def popsize(self) -> int:
@@ -243,19 +218,16 @@ class Optimizer:
         """Close a generation: learn from its samples, unless all of them failed."""
         self._draws += 1
         if told.failures == len(told.values):
-            self._failed_generations += 1
+            self.course.failed()
         else:
-            self._failed_generations = 0
             self._update(sample, told)
-        self.stop = self._stop_reason()
+        self.stop = self.course.stop_reason(self.step_size, self.state.best)
         if self.stop in (None, FLAT, VARIANCE) and self._has_strayed():
             self._return_to_best()
-            self.stop = None
 
     def follow(self, earlier: Optimizer) -> None:
         """Come after another run of the same search, and be given up where there is no hope of being better."""
-        violation, value = earlier.state.best.tolist()
-        self.to_beat = min(earlier.to_beat, (violation, value))
+        self.course.to_beat = min(earlier.course.to_beat, order_of(earlier.state.best))
 
     def move_to(self, params: Params) -> None:
         """Start from `params`: the mean becomes that point, and half of all first choices are its own."""
@@ -271,11 +243,7 @@ class Optimizer:
             "draws": self._draws,
             "evaluations": self.evaluations,
             "failures": self.failures,
-            "failed_generations": self._failed_generations,
-            "values": self._values.snapshot(),
-            "violations": self._violations.snapshot(),
-            "to_beat": list(self.to_beat),
-            "returned_to": list(self._returned_to),
+            **self.course.snapshot(),
             "stop": self.stop and self.stop.name,
             "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
         }
@@ -286,18 +254,13 @@ class Optimizer:
         numbers, best = snapshot.numbers, snapshot.numbers["best"]
         start = initial_state(snapshot.arrays["m"], self.encoding.coordinates.choices)
         self.state = start._replace(**snapshot.arrays, generation=numbers["generation"])
-        self._smallest_eigenvalue, self._largest_eigenvalue = self.state.eigenvalues[[0, -1]].tolist()
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
-        self._failed_generations = numbers["failed_generations"]
-        self._varying = self.method.varying(self.state)
-        self.to_beat = _pair(numbers["to_beat"])
-        self._returned_to = _pair(numbers["returned_to"])
-        self._values.restore(numbers["values"])
-        self._violations.restore(numbers["violations"])
+        self.course.restore(numbers, self.method.varying(self.state), self.state.eigenvalues)
         self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
         self.stop = numbers["stop"] and REASONS[numbers["stop"]]
-        if self.stop is FAILING:  # whoever goes on has changed something: it gets as many generations again
-            self.stop, self._failed_generations = None, 0
+        if self.stop is FAILING:
+            self.stop = None
+            self.course.forgive()
 
     def _in_order(self, candidates: list[Candidate], outcomes: list[T]) -> list[T]:
         """The outcomes in the order of `ask`, after checking that they are all there, once."""
@@ -340,80 +303,21 @@ class Optimizer:
         self.evaluations += len(asked)
 
     def _update(self, sample: Sample, told: Told) -> None:
-        self._varying = self.method.varying(self.state)
-        if not self._varying:  # no candidate is the mean: what counts is whether one is better
-            self._violations.add(min(told.best_violation, self.state.best[0]))
-            self._values.add(min(told.best_value, self.state.best[1]))
-        else:
-            self._values.add(told.best_value)
-            self._violations.add(told.best_violation)
+        self.course.went_on(told, self.method.varying(self.state), self.state.best)
         self.state = tell(self.method, self.setting, self.state, sample, told.values, told.violations)
         if self.state.generation % self.setting.strategy.eigen_interval == 0:
-            self._decompose()
-
-    def _decompose(self) -> None:
-        self.state = decompose(self.state)
-        self._smallest_eigenvalue = float(self.state.eigenvalues[0])
-        self._largest_eigenvalue = float(self.state.eigenvalues[-1])
-
-    def _stop_reason(self) -> StopReason | None:
-        limits, sigma = self.stopping, self.step_size
-        if self._failed_generations >= limits.failing_generations:
-            return FAILING
-        smallest, largest = self._smallest_eigenvalue, self._largest_eigenvalue
-        in_range = 1 / LARGEST_SCALE < sigma < LARGEST_SCALE and largest < LARGEST_SCALE
-        if not in_range or smallest <= SMALLEST_EIGENVALUE:
-            return NUMERICAL
-        if sigma * sigma * smallest < limits.min_variance:
-            return VARIANCE
-        if largest > limits.max_condition * smallest:
-            return CONDITION
-        flat = limits.flat_tolerance
-        if flat is not None:
-            length = self._window()
-            if self._values.is_flat(flat, self._target, length) and self._violations.is_flat(flat, None, length):
-                return FLAT
-        return OUTDONE if self._is_outdone() else None
-
-    def _window(self) -> int:
-        """Generations that tell whether it goes on: fewer where no integer varies any more, but floats do."""
-        settled = 0 < self._varying <= self._floats
-        return flat_window(self._varying if settled else self.encoding.dimension, self.popsize)
-
-    def _is_outdone(self) -> bool:
-        """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
-        dimension = self.encoding.dimension
-        if self.to_beat[1] >= NOTHING or self._floats == dimension or self._varying > self._floats:
-            return False
-        length = self._window()
-        (violation, value), (violation_to_beat, value_to_beat) = self.state.best.tolist(), self.to_beat
-        if violation != violation_to_beat:
-            return bool(violation - violation_to_beat > HOPELESS_GAP * self._violations.gained(length))
-        return bool(value - value_to_beat > HOPELESS_GAP * self._values.gained(length))
+            self.state = decompose(self.state)
+            self.course.decomposed(self.state.eigenvalues)
 
     def _has_strayed(self) -> bool:
-        """Whether the integers have settled and the search goes on, or is about to end, where it once was better."""
-        if not self.method.follows_the_leader or not self._floats or self._varying > self._floats:
-            return False
-        if not self.stop and self._draws % LOOK_BACK:
-            return False
-        violation, value = _pair(self.state.best.tolist())
-        if value >= NOTHING or (violation, value) >= self._returned_to:
-            return False
-        length, gains = self._window(), 0.0 if self.stop else HOPELESS_GAP
-        if self._violations.least(length) > violation:
-            return self._violations.least(length) - violation > gains * self._violations.gained(length)
-        gap = self._values.least(length) - value
-        return gap > max(STRAYED * abs(value), gains * self._values.gained(length))
+        follows = self.method.follows_the_leader
+        return follows and self.course.has_strayed(self.state.best, self._draws, self.stop)
 
     def _return_to_best(self) -> None:
         """Go on from the best point of the run, with its integers."""
-        self._returned_to = _pair(self.state.best.tolist())
+        best, self.stop = order_of(self.state.best), None
         self.state = returned(self.setting.coordinates, self.state)
-        self._smallest_eigenvalue = self._largest_eigenvalue = 1.0
-        self._varying = self.method.varying(self.state)
-        self._values.forget()
-        self._violations.forget()
+        self.course.went_back(best, self.method.varying(self.state))
 
     def _latent_mean(self, mean: Mapping[str, float] | NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(mean, Mapping):
@@ -429,11 +333,6 @@ class Optimizer:
                 f"{mean!r:.80}; pass a dict"
             )
         return latent.astype(np.float64)
-
-
-def _pair(numbers: list[float]) -> tuple[float, float]:
-    violation, value = numbers
-    return violation, value
 
 
 def setting_of(encoding: Encoding, popsize: int | None) -> Setting:

@@ -36,7 +36,7 @@ def run_differential_evolution(task: Task, evaluate: Scoreboard) -> None:
         rng = np.random.default_rng(task.seed_of(run))
         popsize = 15 * task.dimension << run
         differential_evolution(
-            evaluate,
+            lambda point: evaluate(np.clip(point, *task.box)),  # its floats leave their bounds by a rounding error
             bounds=Bounds(*task.box),
             integrality=task.integer,
             init=_first_population(task, task.start(run), popsize, rng),

@@ -17,7 +17,7 @@ from mixcma.space import Bool, Categorical, Float, Int, Space, Variable
 
 def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
     """Optimizers one after another; a space without floats is searched with a memory, as by `minimize`."""
-    space = space_of(task)
+    space = space_of(task, method.takes_categories)
     memory: dict[bytes, Outcome] | None = None if space.size is None else {}
     earlier: Optimizer | None = None
     for run in itertools.count():
@@ -56,14 +56,14 @@ def _outcome(point: FloatArray, evaluate: Scoreboard, memory: dict[bytes, Outcom
     return memory[key]
 
 
-def space_of(task: Task) -> Space:
-    """The task's coordinates as variables x0, x1, ..., in their order."""
-    return Space({f"x{j}": _variable(task, j) for j in range(task.dimension)})
+def space_of(task: Task, categories: bool = True) -> Space:
+    """The task's coordinates as variables x0, x1, ..., in their order; without `categories`, these are integers."""
+    return Space({f"x{j}": _variable(task, j, categories) for j in range(task.dimension)})
 
 
-def _variable(task: Task, j: int) -> Variable:
+def _variable(task: Task, j: int, categories: bool) -> Variable:
     low, high, std = float(task.low[j]), float(task.high[j]), float(task.std[j])
-    if task.categorical[j]:
+    if task.categorical[j] and categories:
         return Categorical(task.values(j))
     if task.binary[j]:
         if low != 0:
