@@ -23,6 +23,7 @@ TARGETS = {
     "gear_train": 2.71e-12,
     "coil_spring": 2.6586,
     "process_synthesis": 4.5796,
+    "welded_beam": 1.9418,
 }
 
 
