@@ -32,11 +32,14 @@ def run_differential_evolution(task: Task, evaluate: Scoreboard) -> None:
     """SciPy's, with `integrality`; its first population is drawn around the start, 15 N of them as by default."""
     from scipy.optimize import Bounds, differential_evolution
 
+    def inside(point: FloatArray) -> float:
+        return evaluate(np.clip(point, *task.box))  # floats on a bound are off it by a rounding error
+
     for run in itertools.count():
         rng = np.random.default_rng(task.seed_of(run))
         popsize = 15 * task.dimension << run
         differential_evolution(
-            lambda point: evaluate(np.clip(point, *task.box)),  # its floats leave their bounds by a rounding error
+            inside,
             bounds=Bounds(*task.box),
             integrality=task.integer,
             init=_first_population(task, task.start(run), popsize, rng),
