@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fractions
 import functools
+import gc
 import json
 import os
 import signal
@@ -48,7 +49,8 @@ def nothing_is_left(pools):
     children, files = set(me.children(recursive=True)), me.num_fds()
     yield
     assert eventually(lambda: set(me.children(recursive=True)) <= children)
-    assert me.num_fds() <= files
+    gc.collect()  # a pool that broke is in a circle of references with its thread, and its pipes with it
+    assert eventually(lambda: me.num_fds() <= files)
 
 
 def eventually(condition, seconds=3.0):
