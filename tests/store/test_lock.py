@@ -33,7 +33,7 @@ HOLDER = """
             during()
             print("here", flush=True)
             sys.stdin.readline()
-        time.sleep(0.005)
+        time.sleep(0.03)
         return p["x"] ** 2 + p["y"] ** 2
     def during():
         pass
