@@ -174,7 +174,9 @@ def test_infinite_violations_are_violations():
         trial.set_constraint("a", math.inf if params["on"] else -1.0)
         return value(params)
 
-    outcome = lambda params: Outcome(value(params), [math.inf if params["on"] else -1.0])  # noqa: E731
+    def outcome(params):
+        return Outcome(value(params), [math.inf if params["on"] else -1.0])
+
     assert evaluated(ran(new_study(), 40, constrained_objective)) == mixcma_alone(40, outcome)
 
 
