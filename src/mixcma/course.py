@@ -55,7 +55,7 @@ class Course:
         self.returned_to = NEVER  # the best when the search last went back
         self._stopping, self._target = stopping, target
         self._dimension, self._floats, self._popsize = dimension, floats, popsize
-        self._varying = dimension  # coordinates that vary, other than by mutation
+        self._vary(dimension)
         self._smallest = self._largest = 1.0  # eigenvalues
         self._failed_generations = 0
         window = flat_window(dimension, popsize)
@@ -63,7 +63,9 @@ class Course:
 
     def went_on(self, told: Told, varying: int, best: NDArray[np.float64]) -> None:
         """A generation was told; `varying` and `best`, (2,), are those of the state that drew it."""
-        self._failed_generations, self._varying = 0, varying
+        self._failed_generations = 0
+        if varying != self._varying:
+            self._vary(varying)
         violation, value = told.best_violation, told.best_value
         if not varying:  # no candidate is the mean: what counts is whether one is better
             violation, value = min(violation, best[0]), min(value, best[1])
@@ -76,7 +78,8 @@ class Course:
 
     def went_back(self, best: Order, varying: int) -> None:
         """The search goes on from the best point of the run, with its integers."""
-        self.returned_to, self._varying = best, varying
+        self.returned_to = best
+        self._vary(varying)
         self._smallest = self._largest = 1.0
         self._values.forget()
         self._violations.forget()
@@ -99,7 +102,7 @@ class Course:
             return CONDITION
         flat = limits.flat_tolerance
         if flat is not None:
-            length = self._window()
+            length = self._window
             if self._values.is_flat(flat, self._target, length) and self._violations.is_flat(flat, None, length):
                 return FLAT
         return OUTDONE if self._is_outdone(best) else None
@@ -111,7 +114,7 @@ class Course:
         violation, value = order_of(best)
         if value >= NOTHING or (violation, value) >= self.returned_to:
             return False
-        length, gains = self._window(), 0.0 if stop else HOPELESS_GAP
+        length, gains = self._window, 0.0 if stop else HOPELESS_GAP
         if self._violations.least(length) > violation:
             return self._violations.least(length) - violation > gains * self._violations.gained(length)
         gap = self._values.least(length) - value
@@ -128,7 +131,8 @@ class Course:
         }
 
     def restore(self, numbers: dict[str, Any], varying: int, eigenvalues: NDArray[np.float64]) -> None:
-        self._failed_generations, self._varying = numbers["failed_generations"], varying
+        self._failed_generations = numbers["failed_generations"]
+        self._vary(varying)
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
         self.to_beat, self.returned_to = order_of(numbers["to_beat"]), order_of(numbers["returned_to"])
@@ -138,16 +142,19 @@ class Course:
         """Whoever goes on after failures has changed something: it gets as many generations again."""
         self._failed_generations = 0
 
-    def _window(self) -> int:
-        """Generations that tell whether it goes on: fewer where no integer varies any more, but floats do."""
-        settled = 0 < self._varying <= self._floats
-        return flat_window(self._varying if settled else self._dimension, self._popsize)
+    def _vary(self, varying: int) -> None:
+        """So many coordinates vary, other than by mutation.
+
+        Where no integer does any more, but floats do, fewer generations tell whether the run goes on.
+        """
+        settled = 0 < varying <= self._floats
+        self._varying, self._window = varying, flat_window(varying if settled else self._dimension, self._popsize)
 
     def _is_outdone(self, best: NDArray[np.float64]) -> bool:
         """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
         if self.to_beat[1] >= NOTHING or self._floats == self._dimension or self._varying > self._floats:
             return False
-        length = self._window()
+        length = self._window
         (violation, value), (violation_to_beat, value_to_beat) = order_of(best), self.to_beat
         if violation != violation_to_beat:
             return bool(violation - violation_to_beat > HOPELESS_GAP * self._violations.gained(length))

@@ -183,6 +183,8 @@ class Encoding:
 
     def decode(self, latent: FloatArray, cells: FloatArray | None = None) -> list[Params]:
         """The parameters that latent points (L, N) stand for, in true Python types; their cells may be known."""
+        if cells is not None and self.coordinates.log is None and self.coordinates.low is None:
+            return self._decoder(float_values(self.coordinates, latent), cells)  # nothing can overflow
         with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
             floats = float_values(self.coordinates, latent)
             return self._decoder(floats, cell_index(self.coordinates, latent) if cells is None else cells)
@@ -296,7 +298,7 @@ def values_of(variable: Variable) -> tuple[Value, ...]:
 
 
 def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
-    return [a + b for a, b in zip(left, right)]
+    return list(map(operator.add, left, right))
 
 
 def _coordinates(axes: Sequence[Axis]) -> Coordinates:

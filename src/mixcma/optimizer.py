@@ -253,9 +253,10 @@ class Optimizer:
         """Go on from a snapshot of a run with the same settings, as if nothing had been in between."""
         numbers, best = snapshot.numbers, snapshot.numbers["best"]
         start = initial_state(snapshot.arrays["m"], self.encoding.coordinates.choices)
-        self.state = start._replace(**snapshot.arrays, generation=numbers["generation"])
+        arrays = {name: array.reshape(np.shape(getattr(start, name))) for name, array in snapshot.arrays.items()}
+        self.state = start._replace(**arrays, generation=numbers["generation"])
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
-        self.course.restore(numbers, self.method.varying(self.state), self.state.eigenvalues)
+        self.course.restore(numbers, self.method.varying(self.setting, self.state), self.state.eigenvalues)
         self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
         self.stop = numbers["stop"] and REASONS[numbers["stop"]]
         if self.stop is FAILING:
@@ -303,7 +304,7 @@ class Optimizer:
         self.evaluations += len(asked)
 
     def _update(self, sample: Sample, told: Told) -> None:
-        self.course.went_on(told, self.method.varying(self.state), self.state.best)
+        self.course.went_on(told, self.method.varying(self.setting, self.state), self.state.best)
         self.state = tell(self.method, self.setting, self.state, sample, told.values, told.violations)
         if self.state.generation % self.setting.strategy.eigen_interval == 0:
             self.state = decompose(self.state)
@@ -317,7 +318,7 @@ class Optimizer:
         """Go on from the best point of the run, with its integers."""
         best, self.stop = order_of(self.state.best), None
         self.state = returned(self.setting.coordinates, self.state)
-        self.course.went_back(best, self.method.varying(self.state))
+        self.course.went_back(best, self.method.varying(self.setting, self.state))
 
     def _latent_mean(self, mean: Mapping[str, float] | NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(mean, Mapping):

@@ -123,14 +123,8 @@ class Told(NamedTuple):
     violations: NDArray[np.float64] | None
     failures: int
     best: int  # index of the best: least violation, then least value
-
-    @property
-    def best_value(self) -> float:
-        return float(self.values[self.best])
-
-    @property
-    def best_violation(self) -> float:
-        return 0.0 if self.violations is None else float(self.violations[self.best])
+    best_value: float
+    best_violation: float
 
 
 def read_outcomes(given: Sequence[object]) -> Told:
@@ -138,10 +132,12 @@ def read_outcomes(given: Sequence[object]) -> Told:
     # mypy does not see that the first condition makes them floats
     if set(map(type, given)) == {float} and math.isfinite(sum(given)):  # type: ignore[arg-type]
         values = np.array(given)
-        return Told(values, None, 0, int(values.argmin()))
+        best = int(values.argmin())
+        return Told(values, None, 0, best, float(values[best]), 0.0)
     outcomes = [interpret(value) for value in given]
     values = np.array([outcome.value for outcome in outcomes])
     violations = np.array([outcome.violation for outcome in outcomes])
     failures = sum(outcome.failed for outcome in outcomes)
     best = int(np.lexsort((values, violations))[0])
-    return Told(values, violations if violations.any() else None, failures, best)
+    violated = violations if violations.any() else None
+    return Told(values, violated, failures, best, float(values[best]), float(violations[best]))

@@ -163,7 +163,7 @@ def assert_same_run(
 def assert_same_state(state: State, literal: Literal, n: int, when: str) -> None:
     assert state.live.tolist() == literal.live, when
     assert state.open.tolist() == literal.is_open, when
-    assert (state.long[0], state.idle[0], state.level[0]) == (literal.g_long, literal.g_idle, literal.level), when
+    assert (state.long, state.idle, state.level) == (literal.g_long, literal.g_idle, literal.level), when
     assert state.best.tolist() == list(literal.best or ()), when
     assert state.m[n:].tolist() == literal.m[n:], when
     live = state.live > 0
@@ -202,7 +202,7 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     w, p_c, d = rng.standard_normal(12), rng.standard_normal(n), rng.standard_normal()
     x = y @ (older @ older.T)
     pace = Pace._make(paces(strategy(n), n)[:, n])._replace(eta_C=eta)
-    new = covariance(pace, C, w, y, x, np.array([d]), p_c)
+    new = covariance(pace, C, w, y, x, np.float64(d), p_c)
     K = eta / 2 * ((y.T * w) @ x - d * np.eye(n))
     whole = (1 - pace.c_1) * (np.eye(n) + K) @ C @ (np.eye(n) + K).T + pace.c_1 * np.outer(p_c, p_c)
     np.testing.assert_allclose(new, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
@@ -210,8 +210,8 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
 
 
 def test_the_step_size_is_cautious_where_some_candidates_are_feasible() -> None:
-    shares = np.array([[0.0], [0.1], [0.5], [1.0]])
-    assert caution(shares)[:, 0].tolist() == [1.0, 0.0625, 0.25, 1.0]
+    shares = np.array([0.0, 0.1, 0.5, 1.0])
+    assert caution(shares).tolist() == [1.0, 0.0625, 0.25, 1.0]
 
 
 @given(st.floats(-0.45, 4.45), st.floats(0.05, 20.0), st.floats(0.02, 1.0), st.sampled_from([0.01, 0.1]))
@@ -309,12 +309,12 @@ def test_the_centre_of_a_cell_is_its_value() -> None:
 def test_mutations_become_rarer_but_never_cease() -> None:
     some_live = MutationPace._make(mutation_paces(3, 12)[:, 3])
     none_live = some_live._replace(mutates_always=1.0)
-    rates = [float(mutation_rate(some_live, np.array([float(idle)]), np.zeros(1))[0]) for idle in (0, 1, 10, 10**6)]
+    rates = [float(mutation_rate(some_live, np.float64(idle), np.float64(0))) for idle in (0, 1, 10, 10**6)]
     assert rates == sorted(rates, reverse=True)
     assert rates[0] == pytest.approx(1 - 0.73)
     assert rates[-1] == 0.05
-    assert mutation_rate(some_live, np.array([1e6]), np.ones(1)) == 0.5  # the live ones gain nothing either
-    assert mutation_rate(none_live, np.array([10.0]), np.zeros(1)) == 1.0  # nothing else would change
+    assert mutation_rate(some_live, np.float64(1e6), np.float64(1)) == 0.5  # the live ones gain nothing either
+    assert mutation_rate(none_live, np.float64(10), np.float64(0)) == 1.0  # nothing else would change
 
 
 @pytest.mark.parametrize("popsize", [4, 8, 16, 64])

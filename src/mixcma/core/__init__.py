@@ -2,7 +2,8 @@
 
 The dialect: functions take arrays and return new ones; no item assignment, no boolean-mask indexing,
 no shapes that depend on data, no Python ``if`` on an array's value. Every array may carry leading
-batch axes, written ``...``; a single run has none. Noise is an argument.
+batch axes, written ``...``; a single run has none. What is one number a run is ``(...)``, in a single run a
+scalar, which is faster than an array of one; `wide` puts it beside vectors. Noise is an argument.
 
 Glossary, in the symbols of Hamano et al., "CMA-ES with Margin" (GECCO 2022):
 

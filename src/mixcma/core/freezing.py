@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mixcma.core.categories import Learning, frequencies, learning, with_margin
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
-from mixcma.core.namespace import Array, idle, namespace, ndtr, ndtri
+from mixcma.core.namespace import Array, idle, namespace, ndtr, ndtri, wide
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State, deviations, initial_state, replaced
@@ -30,19 +30,19 @@ def mutated(coordinates: Coordinates, given: Live, state: State, cell: Array, v:
     are mutated, so that P(k or more) = q / k.
     """
     xp, pace = namespace(v), given.mutation
-    q = mutation_rate(pace, state.idle, state.level)
+    q, frozen = wide(mutation_rate(pace, state.idle, state.level)), wide(pace.frozen)
     u = ndtr(xp.matvec(noise.normal, given.frozen_direction))  # (..., L)
     if idle(u <= q):
         return v
-    count = xp.minimum(xp.floor(q / u), pace.frozen)
+    count = xp.minimum(xp.floor(q / u), frozen)
     choice = noise.sign + given.out_of_reach[..., None, :]  # beyond 1 for those that are not frozen
-    reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / pace.frozen) * (count >= 1.0)
+    reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / frozen) * (count >= 1.0)
     jumped_to = cell_centre(coordinates, jumped(coordinates, cell[..., None, :], noise.geometric))
     return xp.where(choice <= xp.minimum(reach, 1.0)[..., None], jumped_to, v)
 
 
 def mutation_rate(pace: MutationPace, idle_for: Array, level: Array) -> Array:
-    """q (..., 1): the part of the candidates that are mutated; it falls while nothing succeeds.
+    """q (...): the part of the candidates that are mutated; it falls while nothing succeeds.
 
     Where the live coordinates gain nothing either, it is at least half of them.
     """
@@ -75,14 +75,14 @@ class Learnt(NamedTuple):
 
     m: Array  # (..., N) frozen ones moved
     sample: Sample  # live ones centred
-    idle: Array  # (..., 1)
+    idle: Array  # (...)
     succeeded: Array | None  # (..., N) bool: live ones, and frozen ones that may live again; None if none did
 
 
 def integers_learnt(coordinates: Coordinates, given: Live, state: State, sample: Sample, w_plus: Array) -> Learnt:
     """Steps 1 to 3: adoption, success, centring."""
     xp, leader, left = namespace(state.m), sample.leader, sample.left
-    telling = left & (w_plus > 0.0)[..., None]
+    telling = left if idle(left) else left & (w_plus > 0.0)[..., None]
     if idle(telling) and (leader is None or idle(left)):
         return Learnt(state.m, sample, state.idle + 1.0, None)
     active, frozen = given.active, given.frozen
@@ -90,10 +90,10 @@ def integers_learnt(coordinates: Coordinates, given: Live, state: State, sample:
     if leader is not None:
         adopted = (left & leader[..., None]).any(axis=-2) & frozen
     # where so many are mutated that some are bound to be among the better half, only a new best is a success
-    counts = given.some_active & (active | (state.level == 0.0)) & ~adopted
+    counts = given.some_active & (active | (state.level == 0.0)[..., None]) & ~adopted
     left = telling & counts[..., None, :]
     succeeded = left.any(axis=-2)
-    waited = xp.where((succeeded | adopted).any(axis=-1, keepdims=True), 0.0, state.idle + 1.0)
+    waited = xp.where((succeeded | adopted).any(axis=-1), 0.0, state.idle + 1.0)
     m, revivable = state.m, succeeded & frozen & coordinates.margin
     if not idle(adopted | revivable):
         m = frozen_mean(coordinates, m, sample, w_plus, adopted, revivable)
@@ -132,9 +132,9 @@ def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
     xp = namespace(v)
     way = xp.where(taking_part, centre - v, 0.0)
     moved = xp.where(left, way, 0.0)
-    bias = xp.sum(moved, axis=-2, keepdims=True)
+    bias = moved.sum(axis=-2, keepdims=True)
     opposite = xp.where(~left & (way * bias < 0.0), way, 0.0)
-    available = xp.sum(opposite, axis=-2, keepdims=True)
+    available = opposite.sum(axis=-2, keepdims=True)
     part = xp.minimum(1.0, -bias / xp.where(available == 0.0, 1.0, available))
     return moved + xp.where(available == 0.0, 0.0, part) * opposite
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from mixcma.core import update
-from mixcma.core.box import box_penalty, distance_outside, overshoot
+from mixcma.core.box import box_penalty, distance_outside, leaves, overshoot
 from mixcma.core.categories import Categories, Learning, drawn, frequencies, learning
 from mixcma.core.catmargin import numbers_learnt
 from mixcma.core.coordinates import cell_index
@@ -25,7 +25,7 @@ from mixcma.core.integer_mutation import (
 from mixcma.core.margin import corrected
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.natural import learnt
-from mixcma.core.ranking import lead, led, penalised_ranks, weights_by_rank
+from mixcma.core.ranking import lead, penalised_ranks, weights_by_rank
 from mixcma.core.sampling import Noise, Sample, delayed, expressed, gaussian, no_longer_than_usual
 from mixcma.core.setting import Setting
 from mixcma.core.state import State, deviations
@@ -68,7 +68,7 @@ class Cma:
         """
         return expressed(state, v, v - state.m[..., None, :], no_longer_than_usual(setting.strategy))
 
-    def varying(self, state: State) -> int:
+    def varying(self, setting: Setting, state: State) -> int:
         """How many coordinates of a single run vary, other than by mutation."""
         return int(state.m.shape[-1])
 
@@ -308,7 +308,7 @@ class Mix(Cma):
             v = self._with_choices(setting, setting.categories, state, v, noise)
         if not given.none_frozen:
             v = mutated(setting.coordinates, given, state, cell, v, noise)
-        return self._with_cells(setting, cell, Sample(y, z, step, v))
+        return Sample(y, z, step, v, *self._cells(setting, cell, v))
 
     def express(
         self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
@@ -319,7 +319,8 @@ class Mix(Cma):
             sample = expressed(state, v, step, no_longer_than_usual(setting.strategy))
         else:
             sample = delayed(state, v, step, redrawn)
-        return self._with_cells(setting, cell_index(setting.coordinates, state.m), sample)
+        cells, left = self._cells(setting, cell_index(setting.coordinates, state.m), v)
+        return sample._replace(cells=cells, left=left)
 
     def _with_choices(self, setting: Setting, categories: Categories, state: State, v: Array, noise: Noise) -> Array:
         """The points with a choice drawn for each open category; the others are at their mode."""
@@ -329,9 +330,10 @@ class Mix(Cma):
             chosen = xp.where(setting.all_but_first > 0.0, chosen, v[..., n:])
         return xp.concat([v[..., :n], xp.where(state.open[..., None, :] > 0.0, chosen, v[..., n:])], axis=-1)
 
-    def _with_cells(self, setting: Setting, cell: Array, sample: Sample) -> Sample:
-        cells = cell_index(setting.coordinates, sample.v)
-        return sample._replace(cells=cells, left=setting.settles & (cells != cell[..., None, :]))
+    def _cells(self, setting: Setting, cell: Array, v: Array) -> tuple[Array, Array]:
+        """Those of v, and where they are others than `cell`, that of m."""
+        cells = cell_index(setting.coordinates, v)
+        return cells, setting.settles & (cells != cell[..., None, :])
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing; categories."""
@@ -340,8 +342,8 @@ class Mix(Cma):
         after = settled(setting, given, learnt(setting, given, state, integers, w_plus), integers.succeeded)
         return choices_learnt(setting, state, after, sample, w_plus, integers.succeeded)
 
-    def varying(self, state: State) -> int:
-        return int(state.live.sum() + state.open.sum())
+    def varying(self, setting: Setting, state: State) -> int:
+        return int(setting.given(state).varying)
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -365,20 +367,19 @@ def tell(
     if sample.penalty is not None:
         values = values + sample.penalty
     if method.follows_the_leader:
-        leader, best, level = lead(values, violations, state.best)
+        leader, best, point, level = lead(values, violations, sample.v, state.best, state.recalled)
         feasible = None
         if violations is not None:
-            feasible = ((violations == 0.0) * 1.0).sum(axis=-1, keepdims=True) / values.shape[-1]
+            feasible = (violations == 0.0).sum(axis=-1) / values.shape[-1]
         if leader is not None:
-            state = state._replace(best=best, recalled=led(leader, sample.v, state.recalled))
+            state = state._replace(best=best, recalled=point)
         sample = sample._replace(leader=leader, level=level, feasible=feasible)
     coordinates = setting.coordinates
-    if method.keep_inside and coordinates.latent_low is not None:
-        beyond = overshoot(coordinates, sample.v)
-        if not idle(beyond != 0.0):
-            slack = method.slack if setting.has_floats else 0.0
-            outside = distance_outside(beyond, deviations(state) * state.A, slack)
-            values, violations = penalised_ranks(values, violations, outside), None
+    bounded = method.keep_inside and coordinates.latent_low is not None
+    if bounded and not idle(leaves(coordinates, sample.v)):
+        slack = method.slack if setting.has_floats else 0.0
+        outside = distance_outside(overshoot(coordinates, sample.v), deviations(state) * state.A, slack)
+        values, violations = penalised_ranks(values, violations, outside), None
     cumulative, weighs = setting.strategy.cumulative, method.weighs
     if weighs == "both":
         sample = sample._replace(better=weights_by_rank(cumulative["better half"], values, violations))

@@ -12,13 +12,15 @@ from scipy import special
 Array = Any
 # A point at the mean itself has no length to divide by.
 SMALLEST_NORM_SQ = 1e-300
+# What NumPy's functions work on: arrays, and the numbers that single runs have in their place.
+_NUMPY = (np.ndarray, np.generic)
 # Numbers of an array in which the cost of a call counts more than that of going through them.
 SMALL = 5000
 
 
 def namespace(x: Array) -> ModuleType:
     """The module whose functions work on `x`: numpy, or jax.numpy."""
-    if isinstance(x, np.ndarray):
+    if isinstance(x, _NUMPY):
         return np
     module: ModuleType = x.__array_namespace__()
     return module
@@ -40,6 +42,11 @@ def _special(x: Array) -> Any:
     import jax.scipy.special  # only reached with a JAX array, so JAX is there
 
     return jax.scipy.special
+
+
+def wide(number: Array | float) -> Array | float:
+    """What is one number a run, (...), so that it stands beside vectors: (..., 1). In a single run a float does."""
+    return number if isinstance(number, float) else number[..., None]
 
 
 def squared_norm(vectors: Array) -> Array:

@@ -6,7 +6,7 @@ Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 from __future__ import annotations
 
 from mixcma.core.freezing import Learnt
-from mixcma.core.namespace import Array, idle, namespace, squared_norm
+from mixcma.core.namespace import Array, idle, namespace, wide
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State
 from mixcma.core.strategy import Pace
@@ -21,22 +21,22 @@ FEW_FEASIBLE = 0.25
 def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus: Array) -> State:
     """The state after steps 4 to 8."""
     sample, pace = integers.sample, given.pace
-    y, z, xp, r = sample.y, sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
-    p_sigma = pace.keeps_sigma * state.p_sigma + pace.adds_sigma * combine(r, z)
-    length = xp.sqrt(squared_norm(p_sigma))
+    z, xp, r = sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
+    p_sigma = wide(pace.keeps_sigma) * state.p_sigma + wide(pace.adds_sigma) * combine(r, z)
+    length = xp.sqrt(xp.vecdot(p_sigma, p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
-    mean_y = combine(w, y)
-    p_c = pace.keeps_c * state.p_c + (pace.adds_c * (length < pace.twice_chi)) * mean_y
+    mean_y = combine(w, sample.y)
     sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
-    d = sums[..., :1] / pace.live
+    d = sums[..., 0] / pace.live
     if sample.feasible is not None:
         eta = eta * caution(sample.feasible)
-    growth, A = step_sizes(pace, setting.groups, state, sums, d, eta)
+    growth, A = step_sizes(pace, given.integers, state.A, sums, d, eta)
+    p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * mean_y
     return state._replace(
         m=integers.m + state.sigma * state.A * mean_y,
-        sigma=state.sigma * xp.exp(held(growth)),
-        C=covariance(pace, state.C, w, y, z @ state.inverse_root, d, p_c),
+        sigma=state.sigma * wide(xp.exp(held(growth))),
+        C=covariance(pace, state.C, w, sample.y, z @ state.inverse_root, d, p_c),
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
@@ -48,14 +48,14 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus
 
 
 def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) -> tuple[Array, Array | float]:
-    """w (..., L) and eta_sigma: while the search moves, the farther candidates count more."""
+    """w (..., L) and eta_sigma (...): while the search moves, the farther candidates count more."""
     if idle(moves):
         return r, pace.eta_sigma
     xp = namespace(z)
-    lengths = xp.sqrt(squared_norm(z))[..., 0]  # (..., L)
-    far = w_plus * xp.exp(pace.distance * xp.minimum(lengths, pace.twice_chi))
+    lengths = xp.sqrt(xp.vecdot(z, z))  # (..., L)
+    far = w_plus * xp.exp(wide(pace.distance) * xp.minimum(lengths, wide(pace.twice_chi)))
     far = far / far.sum(axis=-1, keepdims=True) - 1.0 / r.shape[-1]
-    return xp.where(moves, far, r), xp.where(moves, 1.0, pace.eta_sigma)
+    return xp.where(moves[..., None], far, r), xp.where(moves, 1.0, pace.eta_sigma)
 
 
 def caution(feasible: Array) -> Array:
@@ -64,20 +64,18 @@ def caution(feasible: Array) -> Array:
     return xp.where(feasible > 0.0, xp.maximum(feasible, FEW_FEASIBLE) ** 2, 1.0)
 
 
-def step_sizes(
-    pace: Pace, groups: Array, state: State, sums: Array, d: Array, eta: Array | float
-) -> tuple[Array, Array]:
-    """The change of log sigma (..., 1), and A (..., N): the integers have a step size of their own.
+def step_sizes(pace: Pace, integers: Array, A: Array, sums: Array, d: Array, eta: Array | float) -> tuple[Array, Array]:
+    """The change of log sigma (...), and A (..., N): the live `integers` have a step size of their own.
 
-    `groups` (N, 3) marks all coordinates, the floats and the integers; `sums` are those of d_j over each.
+    `sums` (..., 3) are those of d_j over all coordinates, the floats and the integers.
     """
     growth = eta / 2 * d
     if idle(pace.apart > 0.0):
-        return growth, state.A
-    d_x, d_z = sums[..., 1:2] / pace.floats, sums[..., 2:] / pace.integers
+        return growth, A
+    xp, d_x, d_z = namespace(A), sums[..., 1] / pace.floats, sums[..., 2] / pace.integers
     rate = eta / 2 * pace.apart
-    relative = held(rate * (d_z - d_x)) * groups[:, 2] * state.live
-    return growth + rate * (d_x - d), state.A * namespace(d).exp(relative)
+    relative = wide(xp.exp(held(rate * (d_z - d_x))))
+    return growth + rate * (d_x - d), xp.where(integers, relative, 1.0) * A
 
 
 def covariance(pace: Pace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
@@ -87,12 +85,12 @@ def covariance(pace: Pace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c
     weights are, and however old the C is that x was made with. With K = Y^T U X - (1 - kept) I it is
     kept^2 C + Y^T H + H^T Y, where H = kept U X C + (U X C X^T U) Y / 2.
     """
-    kept, u = 1.0 - pace.eta_C / 2 * d, pace.eta_C / 2 * w
-    u_x_C = (pace.keeps_C * u)[..., None] * (x @ C)
-    half = kept[..., None] * u_x_C + ((0.5 * u_x_C) @ x.mT * u[..., None, :]) @ y
+    kept, u = 1.0 - pace.eta_C / 2 * d, (wide(pace.eta_C / 2) * w)[..., None]
+    u_x_C = wide(wide(pace.keeps_C)) * u * (x @ C)
+    half = wide(wide(kept)) * u_x_C + ((0.5 * u_x_C) @ x.mT) @ (u * y)
     one_side = y.mT @ half
-    rank_one = p_c[..., :, None] * (pace.c_1 * p_c)[..., None, :]
-    return (pace.keeps_C * kept * kept)[..., None] * C + (one_side + one_side.mT) + rank_one
+    rank_one = p_c[..., :, None] * (wide(pace.c_1) * p_c)[..., None, :]
+    return wide(wide(pace.keeps_C * kept * kept)) * C + (one_side + one_side.mT) + rank_one
 
 
 def held(change: Array) -> Array:

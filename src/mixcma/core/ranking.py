@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mixcma.core.namespace import Array, idle, namespace
 from mixcma.core.state import NOTHING
 
@@ -34,12 +36,17 @@ def weights_by_rank(cumulative: Array, values: Array, violations: Array | None =
     return (cumulative[last] - cumulative[first]) / (last - first)
 
 
-def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | None, Array, Array]:
-    """Whether each candidate is the first best of them and better than `best`, (..., L); None where none is, for sure.
+class Lead(NamedTuple):
+    """How the best candidate of a generation, the first of equal ones, compares with the best of the run."""
 
-    And the new best, (..., 2); and whether the best of them is as good as `best`, up to rounding, (..., 1) as 1 or 0.
-    Here what is one number a run has no axis of its own: in a single run it is a scalar, which is faster.
-    """
+    leader: Array | None  # (..., L) bool: it, if it is better; None where it is not, for sure
+    best: Array  # (..., 2) violation and value of the best so far
+    point: Array  # (..., N) its latent point
+    level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0
+
+
+def lead(values: Array, violations: Array | None, v: Array, best: Array, point: Array) -> Lead:
+    """The candidates `v`, (..., L, N), against the `best` of the run, which was at `point`."""
     xp, before, value = namespace(values), best[..., 0], best[..., 1]
     least, violation = values.min(axis=-1), 0.0 * before
     if violations is not None:
@@ -51,16 +58,13 @@ def lead(values: Array, violations: Array | None, best: Array) -> tuple[Array | 
     level = as_feasible & (abs(gap) <= ROUNDING * abs(value))
     better = (violation < before) | (as_feasible & (gap > 0.0))
     if idle(better):
-        return None, best, level[..., None] * 1.0
+        return Lead(None, best, point, level * 1.0)
     first = xp.arange(values.shape[-1]) == values.argmin(axis=-1)[..., None]
-    own = xp.stack([violation, least], axis=-1)
-    return better[..., None] & first, xp.where(better[..., None], own, best), level[..., None] * 1.0
-
-
-def led(leader: Array, v: Array, before: Array) -> Array:
-    """The point (..., N) of the leader, or where there is none the one before it."""
-    xp = namespace(v)
-    return xp.where(leader.any(axis=-1, keepdims=True), xp.vecmat(leader * 1.0, v), before)
+    own, there = xp.concat([violation[..., None], least[..., None]], axis=-1), xp.vecmat(first * 1.0, v)
+    if idle(~better):
+        return Lead(first, own, there, level * 1.0)
+    better = better[..., None]
+    return Lead(better & first, xp.where(better, own, best), xp.where(better, there, point), level * 1.0)
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

@@ -31,8 +31,8 @@ class Sample(NamedTuple):
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     better: Array | None = None  # (..., L) the weights of the better half, for a method that also uses those of all
     leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
-    feasible: Array | None = None  # (..., 1) the share of candidates that violate nothing; None if all
-    level: Array | None = None  # (..., 1) 1 if the best of the generation is as good as the best of the run, else 0
+    feasible: Array | None = None  # (...) the share of candidates that violate nothing; None if all
+    level: Array | None = None  # (...) 1 if the best of the generation is as good as the best of the run, else 0
 
 
 def gaussian(state: State, normal: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixcma.core.categories import Categories, categories
 from mixcma.core.coordinates import Coordinates
-from mixcma.core.namespace import Array, idle, namespace, ndtri
+from mixcma.core.namespace import Array, idle, namespace, ndtri, wide
 from mixcma.core.state import State
 from mixcma.core.strategy import MutationPace, Pace, Strategy, margin_of, mutation_paces, paces
 
@@ -25,6 +25,7 @@ class Live(NamedTuple):
     frozen: Array  # (..., N) bool: to be mutated
     integers: Array  # (..., N) bool: live and discrete
     some_active: Array  # (..., 1) bool
+    varying: Array  # (...) how many are active
     all_live: bool  # for sure
     none_frozen: bool  # for sure
     no_integers: bool  # for sure
@@ -84,20 +85,21 @@ class Setting:
         xp, n = namespace(live), self.strategy.dimension
         active = xp.concat([live[..., :n], open_], axis=-1) > 0.0
         frozen, integers = self.settles & ~active, self.coordinates.margin & (live > 0.0)
-        some_active = active.any(axis=-1, keepdims=True)
-        mutation = MutationPace._make(_looked_up(self._mutation_paces, (frozen * 1.0).sum(axis=-1, keepdims=True)))
-        always = xp.where(some_active, mutation.mutates_always, 1.0)
+        varying = active.sum(axis=-1)
+        mutation = MutationPace._make(_looked_up(self._mutation_paces, frozen.sum(axis=-1)))
+        always = xp.where(varying > 0, mutation.mutates_always, 1.0)
         return Live(
-            pace=Pace._make(_looked_up(self._paces, live.sum(axis=-1, keepdims=True))),
+            pace=Pace._make(_looked_up(self._paces, live.sum(axis=-1))),
             mutation=mutation._replace(mutates_always=always),
             active=active,
             frozen=frozen,
             integers=integers,
-            some_active=some_active,
+            some_active=active.any(axis=-1, keepdims=True),
+            varying=varying,
             all_live=idle(live == 0.0),
             none_frozen=idle(frozen),
             no_integers=idle(integers),
-            frozen_direction=frozen / mutation.root_frozen,
+            frozen_direction=frozen / wide(mutation.root_frozen),
             out_of_reach=2.0 * ~frozen,
         )
 
@@ -119,10 +121,10 @@ class Setting:
 
 
 def _looked_up(table: tuple[Array, list[list[float]]], number: Array) -> Iterable[Array | float]:
-    """The column of each number (..., 1): floats for a single run, which are faster, else arrays of the same shape."""
+    """The column of each number (...): floats for a single run, which are faster, else arrays of the same shape."""
     columns, listed = table
-    if isinstance(number, np.ndarray) and number.ndim == 1:
-        return listed[int(number[0])]
+    if isinstance(number, np.number):
+        return listed[int(number)]
     xp = namespace(number)
     found: Iterable[Array] = xp.asarray(columns)[:, xp.astype(number, xp.int64)]
     return found

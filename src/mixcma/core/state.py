@@ -31,9 +31,9 @@ class State(NamedTuple):
     recalled: Array  # (..., N) the latent point of the best: of the last generation for CMA-ES-IM, of the run for mix
     live: Array  # (..., N) 1 or, for an integer that mix has frozen, 0
     leaving: Array  # (..., N) mix: the probability of leaving the cell that a live integer had
-    long: Array  # (..., 1) mix: generations since p_sigma became long
-    idle: Array  # (..., 1) mix: generations since an integer last changed for the better
-    level: Array  # (..., 1) mix: 1 if the last generation's best was as good as that of the run, up to rounding
+    long: Array  # (...) mix: generations since p_sigma became long
+    idle: Array  # (...) mix: generations since an integer last changed for the better
+    level: Array  # (...) mix: 1 if the last generation's best was as good as that of the run, up to rounding
     best: Array  # (..., 2) mix: violation and value of the best candidate so far
     theta: Array  # (..., N_cat, K) the probabilities of the choices of each category
     signal: Array  # (..., N_cat, K) the path of their gradient, for its rate
@@ -68,9 +68,9 @@ def initial_state(m: Array, choices: Array | tuple[int, ...] = ()) -> State:
         recalled=m,
         live=live,
         leaving=ones,
-        long=zeros[..., :1],
-        idle=zeros[..., :1],
-        level=zeros[..., :1],
+        long=zeros[..., 0],
+        idle=zeros[..., 0],
+        level=zeros[..., 0],
         best=xp.full((*m.shape[:-1], 2), NOTHING) + 0.0 * m[..., :1],
         theta=theta,
         signal=xp.zeros_like(theta),

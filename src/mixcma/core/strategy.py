@@ -95,7 +95,7 @@ def strategy(
 
 
 class Pace(NamedTuple):
-    """What mix goes by while n coordinates are live (docs/mix.md): arrays (..., 1), or floats for a single run."""
+    """What mix goes by while n coordinates are live (docs/mix.md): arrays (...), or floats for a single run."""
 
     live: Array | float  # n, at least 1
     keeps_sigma: Array | float  # 1 - c_sigma
@@ -115,7 +115,7 @@ class Pace(NamedTuple):
 
 
 class MutationPace(NamedTuple):
-    """How n_F frozen coordinates are mutated: arrays (..., 1), or floats for a single run."""
+    """How n_F frozen coordinates are mutated: arrays (...), or floats for a single run."""
 
     frozen: Array | float  # n_F, at least 1
     root_frozen: Array | float  # sqrt(n_F)
