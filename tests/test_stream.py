@@ -174,6 +174,7 @@ def test_a_result_one_generation_old_is_used_as_the_present_state_expresses_it()
     latent = np.array([draw.latent for draw in draws[6:]])
     noise = by_hand.method.sample(by_hand.setting, present, by_hand.noise(1))
     sample = by_hand.method.express(by_hand.setting, present, latent, redrawn=noise.z)
+    sample = sample._replace(older=np.ones(6, dtype=bool))
     by_hand.advance(sample, read_outcomes([sphere(draw.params) for draw in draws[6:]]))
     assert optimizer.generation == 2
     for one, other in zip(optimizer.state, by_hand.state):  # here row by row, there at once

@@ -65,6 +65,8 @@ class Stream:
         results, self._results = self._results, []
         rows = [self._learnt_from(drawn) for drawn, _ in results]
         sample = Sample(*(None if column[0] is None else np.stack(column) for column in zip(*rows)))
+        older = np.array([drawn.generation < optimizer.generation and not drawn.foreign for drawn, _ in results])
+        sample = sample._replace(older=older if older.any() else None)
         optimizer.advance(sample, read_outcomes([outcome for _, outcome in results]))
         return True
 

@@ -96,6 +96,12 @@ def test_a_run_in_which_the_settled_is_unsettled_again_is_the_literal_one(name: 
     assert (opened > 0) == (name != "paper")
 
 
+@pytest.mark.parametrize("name", ["mixed", "all"])
+def test_a_run_with_candidates_of_older_states_is_the_literal_one(name: str) -> None:
+    froze, _, _ = assert_same_run(SPACES[name], ellipsoid, some_are_older=True)
+    assert froze > 0
+
+
 @pytest.mark.parametrize("name", ["all", "integers and categories", "categories"])
 def test_a_run_that_starts_with_uneven_probabilities_is_the_literal_one(name: str) -> None:
     theta = [[0.2, 0.5, 0.3], [0.25, 0.75], [0.1, 0.2, 0.15, 0.15, 0.4]]
@@ -122,6 +128,7 @@ def assert_same_run(
     interval: int = 1,
     popsize: int | None = None,
     theta: dict[int, list[float]] | None = None,
+    some_are_older: bool = False,
 ) -> tuple[int, int, int]:
     """How many coordinates froze, how many integers lived again, and how many categories were opened again."""
     encoding, method = Encoding(space, "categories"), Mix(keep_inside=False)
@@ -147,10 +154,15 @@ def assert_same_run(
         decoded = values_at(encoding.coordinates, sample.v)
         values = objective(decoded)
         violations = None if constraint is None else constraint(decoded)
-        state = tell(method, setting, state, sample, values, violations)
+        older = np.arange(len(values)) % 3 < generation % 4 if some_are_older and generation % 4 else None
+        state = tell(method, setting, state, sample._replace(older=older), values, violations)
         if state.generation % interval == 0:
             state = decompose(state)
-        literal.update(values.tolist(), None if violations is None else violations.tolist())
+        literal.update(
+            values.tolist(),
+            None if violations is None else violations.tolist(),
+            None if older is None else older.tolist(),
+        )
         froze += int(np.sum(before.live > state.live) + np.sum(before.open > state.open))
         revived += int(np.sum(before.live < state.live))
         opened += int(np.sum(before.open < state.open))

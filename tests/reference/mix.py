@@ -296,6 +296,14 @@ def weighted_sum(w: Vector, vectors: Matrix) -> Vector:
     return result
 
 
+def halved(w: Vector, older: list[bool] | None) -> Vector:
+    # w_i / 2 for candidates that an older state drew
+    result = []
+    for i in range(len(w)):
+        result.append(w[i] / 2 if older is not None and older[i] else w[i])
+    return result
+
+
 def update_p_sigma(p_sigma: Vector, live: list[int], r_z: Vector, mu_w: float, k: MixConstants) -> Vector:
     # p_sigma <- l * ((1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_w) sum_i r_i z_i)
     factor = math.sqrt(k.c_sigma * (2 - k.c_sigma) * mu_w)
@@ -657,8 +665,11 @@ class Mix:
         n = self.numeric
         return [margin.encode(point[:n], self.coordinates[:n]) + point[n:] for point in points]
 
-    def update(self, values: Vector, violations: Vector | None = None) -> None:
-        """One generation, from the lambda objective values (and violations) in the order of `sample`."""
+    def update(self, values: Vector, violations: Vector | None = None, older: list[bool] | None = None) -> None:
+        """One generation, from the lambda objective values (and violations) in the order of `sample`.
+
+        `older` marks the candidates that an older state drew: in the paths they count half.
+        """
         s = self.state
         live = list(self.live)
         v = self.points
@@ -732,7 +743,7 @@ class Mix:
         r = []
         for i in range(popsize):
             r.append(w_plus[i] - 1 / popsize)
-        new_p_sigma = update_p_sigma(s.p_sigma, live, weighted_sum(r, z), mu_w, k)
+        new_p_sigma = update_p_sigma(s.p_sigma, live, weighted_sum(halved(r, older), z), mu_w, k)
         length = cma.euclidean_norm(new_p_sigma)
         self.g_long = self.g_long + 1 if length >= k.chi else 0
 
@@ -778,7 +789,7 @@ class Mix:
         new_sigma = s.sigma * math.exp(change)
 
         # 8. Covariance
-        new_p_c = update_p_c(s.p_c, live, length < 2 * k.chi, w_y, mu_w, k)
+        new_p_c = update_p_c(s.p_c, live, length < 2 * k.chi, weighted_sum(halved(w, older), y), mu_w, k)
         x = []
         for i in range(popsize):
             x.append(masked(live, cma.times(s.inverse_root, z[i])))

@@ -14,6 +14,8 @@ from mixcma.core.update import combine
 
 # The search moves when its path has been long for so many generations.
 LONG_ENOUGH = 5
+# So much counts in the paths what an older state drew: it went where the search was going before.
+WEIGHT_OF_OLDER = 0.5
 # The least part of the candidates that is counted as feasible, where some are.
 FEW_FEASIBLE = 0.25
 
@@ -22,17 +24,18 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus
     """The state after steps 4 to 8."""
     sample, pace = integers.sample, given.pace
     z, xp, r = sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
-    p_sigma = wide(pace.keeps_sigma) * state.p_sigma + wide(pace.adds_sigma) * combine(r, z)
+    p_sigma = wide(pace.keeps_sigma) * state.p_sigma + wide(pace.adds_sigma) * combine(of_paths(r, sample.older), z)
     length = xp.sqrt(xp.vecdot(p_sigma, p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
     mean_y = combine(w, sample.y)
+    path_y = mean_y if sample.older is None else combine(of_paths(w, sample.older), sample.y)
     sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
     d = sums[..., 0] / pace.live
     if sample.feasible is not None:
         eta = eta * caution(sample.feasible)
     growth, A = step_sizes(pace, given.integers, state.A, sums, d, eta)
-    p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * mean_y
+    p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * path_y
     return state._replace(
         m=integers.m + state.sigma * state.A * mean_y,
         sigma=state.sigma * wide(xp.exp(held(growth))),
@@ -56,6 +59,11 @@ def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) 
     far = w_plus * xp.exp(wide(pace.distance) * xp.minimum(lengths, wide(pace.twice_chi)))
     far = far / far.sum(axis=-1, keepdims=True) - 1.0 / r.shape[-1]
     return xp.where(moves[..., None], far, r), xp.where(moves, 1.0, pace.eta_sigma)
+
+
+def of_paths(w: Array, older: Array | None) -> Array:
+    """The weights (..., L) with which candidates take part in the paths."""
+    return w if older is None else namespace(w).where(older, WEIGHT_OF_OLDER * w, w)
 
 
 def caution(feasible: Array) -> Array:

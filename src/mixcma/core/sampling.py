@@ -28,6 +28,7 @@ class Sample(NamedTuple):
     v: Array  # (..., L, N) the latent points that are decoded and evaluated
     cells: Array | None = None  # (..., L, N) of v: mix
     left: Array | None = None  # (..., L, N) bool: integers in another cell than that of m: mix
+    older: Array | None = None  # (..., L) bool: drawn by an older state of the run, see `delayed`; None if none was
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     better: Array | None = None  # (..., L) the weights of the better half, for a method that also uses those of all
     leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
