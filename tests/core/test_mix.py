@@ -96,7 +96,7 @@ def test_a_run_in_which_the_settled_is_unsettled_again_is_the_literal_one(name: 
     assert (opened > 0) == (name != "paper")
 
 
-@pytest.mark.parametrize("name", ["mixed", "all"])
+@pytest.mark.parametrize("name", ["mixed", "all", "categories"])
 def test_a_run_with_candidates_of_older_states_is_the_literal_one(name: str) -> None:
     froze, _, _ = assert_same_run(SPACES[name], ellipsoid, some_are_older=True)
     assert froze > 0

@@ -485,6 +485,14 @@ def frequencies(w_plus: Vector, choices: list[int], K: int) -> Vector:
     return f
 
 
+def gradient_with_older(w_plus: Vector, choices: list[int], K: int) -> Vector:
+    # sum_i (w+_i - 1/lambda) [v_ij = k]
+    r = []
+    for value in w_plus:
+        r.append(value - 1 / len(w_plus))
+    return frequencies(r, choices, K)
+
+
 def indicator(choice: int, K: int) -> Vector:
     # [k = m_j]
     result = []
@@ -826,7 +834,7 @@ class Mix:
 
         # 11. Categories
         if len(self.K) > 0:
-            modes = self.update_categories(w_plus, new_m[self.numeric :], adopted, success)
+            modes = self.update_categories(w_plus, new_m[self.numeric :], adopted, success, older is not None)
             new_m = new_m[: self.numeric] + modes
 
         s.m, s.sigma, s.C, s.A = new_m, new_sigma, new_C, new_A
@@ -834,10 +842,12 @@ class Mix:
         self.live = new_live
         s.t += 1
 
-    def update_categories(self, w_plus: Vector, modes: Vector, adopted: list[int], success: list[bool]) -> Vector:
+    def update_categories(
+        self, w_plus: Vector, modes: Vector, adopted: list[int], success: list[bool], some_older: bool
+    ) -> Vector:
         """Step 11; `modes` are the m_j after the adoption. Returns the new ones.
 
-        `adopted` and `success` go by the columns j of all coordinates.
+        `adopted` and `success` go by the columns j of all coordinates; `some_older` if an older state drew some.
         """
         f = []
         for c in range(len(self.K)):
@@ -852,6 +862,8 @@ class Mix:
             g_c = [0.0] * self.K[c]
             if self.is_open[c] == 1:
                 g_c = catmargin.natural_gradient(w_plus, choices, self.theta[c])
+                if some_older:
+                    g_c = gradient_with_older(w_plus, choices, self.K[c])
             g.append(g_c)
             r = r + catmargin.fisher_root(g_c, self.theta[c], catmargin.equal(self.K[c]))
         stepped = []

@@ -233,9 +233,12 @@ def choices_learnt(
         return state
     places, chosen = xp.arange(state.theta.shape[-1]), sample.v[..., n:]
     wanted, some_open = frequencies(len(places), chosen, w_plus), is_open.any(axis=-1, keepdims=True)
+    toward = wanted
+    if sample.older is not None:  # which were not drawn with theta: theirs is the mean of all candidates
+        toward = state.theta + frequencies(len(places), chosen, w_plus - 1.0 / w_plus.shape[-1])
     again = xp.zeros_like(is_open) if succeeded is None else succeeded[..., n:] & ~is_open & ~adopted
     so_far = Learning(state.theta, state.signal, state.rate)
-    learnt = learning(categories, so_far, xp.where(is_open[..., None], wanted, state.theta))
+    learnt = learning(categories, so_far, xp.where(is_open[..., None], toward, state.theta))
     told = xp.where(adopted[..., None], (mode[..., None] == places) * 1.0, wanted)
     theta = xp.where(is_open[..., None], learnt.theta, state.theta)
     theta = xp.where((again | adopted)[..., None], with_margin(categories, told), theta)
