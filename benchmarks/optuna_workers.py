@@ -206,7 +206,7 @@ def main() -> None:
     arguments = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     table = Table("storage", "seed", "alone", f"{arguments.workers} workers", "ratio", "used", "kills", "seconds")
-    ratios = []
+    counts: list[tuple[int, int]] = []
     for kind, seed in track(list(itertools.product(arguments.storage, range(arguments.seeds))), description="studies"):
         task = Task(
             arguments.dimension, arguments.categories, arguments.workers, seed, arguments.kill_every,
@@ -215,13 +215,15 @@ def main() -> None:
         alone = sequential(task)
         with new_database(kind) as url:
             result = campaign(url, task)
-        ratios.append(result.finished / alone)
+        counts.append((alone, result.finished))
         table.add_row(
             kind, str(seed), str(alone), str(result.finished) if result.solved else "not solved",
-            f"{ratios[-1]:.2f}", f"{result.used:.1%}", str(result.kills), f"{result.seconds:.0f}",
+            f"{result.finished / alone:.2f}", f"{result.used:.1%}", str(result.kills), f"{result.seconds:.0f}",
         )  # fmt: skip
     console = Console(width=130)
-    console.print(table, f"median ratio {statistics.median(ratios):.2f}")
+    ratio = statistics.median(many / alone for alone, many in counts)
+    alone, many = (statistics.median(column) for column in zip(*counts, strict=True))
+    console.print(table, f"median ratio {ratio:.2f}; medians {alone:.0f} and {many:.0f}, ratio {many / alone:.2f}")
 
 
 if __name__ == "__main__":
