@@ -234,7 +234,7 @@ def choices_learnt(
     places, chosen = xp.arange(state.theta.shape[-1]), sample.v[..., n:]
     wanted, some_open = frequencies(len(places), chosen, w_plus), is_open.any(axis=-1, keepdims=True)
     toward = wanted
-    if sample.older is not None:  # which were not drawn with theta: theirs is the mean of all candidates
+    if sample.older is not None:  # not all were drawn with theta: the gradient is that from their mean frequencies
         toward = state.theta + frequencies(len(places), chosen, w_plus - 1.0 / w_plus.shape[-1])
     again = xp.zeros_like(is_open) if succeeded is None else succeeded[..., n:] & ~is_open & ~adopted
     so_far = Learning(state.theta, state.signal, state.rate)
