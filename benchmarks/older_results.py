@@ -55,7 +55,7 @@ def task(name: str, dimension: int, seed: int) -> Task:
     space = {v: Categorical(CHOICES) if v in categories else sphere.space[v] for v in sphere.space}
 
     def value(params: Params) -> float:
-        return sum(x != CHOICES[3] if v in categories else float(x) ** 2 for v, x in params.items())  # type: ignore[arg-type]
+        return sum(x != CHOICES[3] if v in categories else x**2 for v, x in params.items())
 
     return Task(Space(space), value, {v: x for v, x in sphere.start(seed).items() if v not in categories})
 
