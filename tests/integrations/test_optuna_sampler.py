@@ -206,7 +206,9 @@ def test_a_new_process_for_every_few_trials_changes_nothing(storage_named, kind,
 
 @pytest.mark.parametrize("method", ["margin", "im"])
 def test_a_new_process_goes_on_in_later_runs_too(method):
-    flat = lambda trial: float(suggest(trial)["on"])  # noqa: E731
+    def flat(trial):
+        return float(suggest(trial)["on"])
+
     study = ran(new_study(method=method), 150, flat)
     assert carried(study)[-1]["run"] >= 1
     again, anew = next_ones(study, method=method)
