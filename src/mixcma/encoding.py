@@ -182,7 +182,10 @@ class Encoding:
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     def decode(self, latent: FloatArray, cells: FloatArray | None = None) -> list[Params]:
-        """The parameters that latent points (L, N) stand for, in true Python types; their cells may be known."""
+        """The parameters that latent points (L, N) stand for, in true Python types.
+
+        Their `cells` may be known, (L, N), or (1, N) where all have the same.
+        """
         if cells is not None and self.coordinates.log is None and self.coordinates.low is None:
             return self._decoder(float_values(self.coordinates, latent), cells)  # nothing can overflow
         with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
@@ -253,12 +256,13 @@ class Decoder:
         self._values = [values_of(space[name]) for name in names[self._listed]]
         self._constants = list(space.constants.values())
         self._names = space.names
+        self._blank = dict.fromkeys(space.names)
         position = {name: i for i, name in enumerate([*names, *space.constants])}
         order = [position[name] for name in space.names]
         self._reorder = None if order == sorted(order) else operator.itemgetter(*order)
 
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
-        """(L, N), (L, N) -> L dicts."""
+        """(L, N), (L, N) or (1, N) -> L dicts."""
         rows: list[list[Value]] = floats[:, self._floats].tolist()
         _, ints, bools, listed = self._present
         if ints:
@@ -273,10 +277,11 @@ class Decoder:
             rows = _joined(rows, [[z[i] for z, i in zip(self._values, row)] for row in indices])
         if self._constants:
             rows = [row + self._constants for row in rows]
-        names, reorder = self._names, self._reorder
-        if reorder is None:
-            return [dict(zip(names, row)) for row in rows]
-        return [dict(zip(names, reorder(row))) for row in rows]
+        names, ordered = self._names, rows if self._reorder is None else map(self._reorder, rows)
+        params: list[Params] = [self._blank.copy() for _ in rows]  # faster than dicts that grow
+        for each, row in zip(params, ordered):
+            each.update(zip(names, row))
+        return params
 
 
 def _block(variable: Variable, line: Axis) -> str:
@@ -298,7 +303,8 @@ def values_of(variable: Variable) -> tuple[Value, ...]:
 
 
 def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
-    return list(map(operator.add, left, right))
+    """Row by row; a single row on the right goes with all on the left."""
+    return list(map(operator.add, left, itertools.cycle(right)))
 
 
 def _coordinates(axes: Sequence[Axis]) -> Coordinates:

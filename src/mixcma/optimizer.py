@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -200,7 +201,7 @@ class Optimizer:
         sample = self.method.sample(self.setting, self.state, self.noise(self._draws))
         draw = Draw(self.run, self._draws, sample)
         params = self.encoding.decode(sample.v, sample.cells)
-        self._asked = [Candidate(p, i, draw) for i, p in enumerate(params)]
+        self._asked = list(map(Candidate, params, itertools.count(), itertools.repeat(draw)))
         return list(self._asked)
 
     def tell(self, candidates: Sequence[Candidate], outcomes: Iterable[float | Outcome | None]) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.core.namespace import Array
 from mixcma.core.sampling import Sample
 from mixcma.core.state import State
 from mixcma.optimizer import Optimizer
@@ -64,9 +65,9 @@ class Stream:
             return False
         results, self._results = self._results, []
         rows = [self._learnt_from(drawn) for drawn, _ in results]
-        sample = Sample(*(None if column[0] is None else np.stack(column) for column in zip(*rows)))
+        parts: dict[str, Array] = {name: np.stack([getattr(row, name) for row in rows]) for name in _parts(rows[0])}
         older = np.array([drawn.generation < optimizer.generation and not drawn.foreign for drawn, _ in results])
-        sample = sample._replace(older=older if older.any() else None)
+        sample = Sample(**parts, older=older if older.any() else None)
         optimizer.advance(sample, read_outcomes([outcome for _, outcome in results]))
         return True
 
@@ -91,4 +92,9 @@ class Stream:
 
 
 def _row(sample: Sample, row: int) -> Sample:
-    return Sample(*(None if part is None else part[row] for part in sample))
+    return Sample(**{name: getattr(sample, name)[row] for name in _parts(sample)})
+
+
+def _parts(sample: Sample) -> tuple[str, ...]:
+    """What each candidate has of its own; what follows from them all is found when they are told."""
+    return ("y", "z", "step", "v") if sample.penalty is None else ("y", "z", "step", "v", "penalty")

@@ -11,20 +11,19 @@ from mixcma.core.strategy import strategy
 
 L = 10
 STRATEGY = strategy(6, L)
+ALL = STRATEGY.weighing["all"]
 values = st.lists(st.integers(-3, 3).map(float), min_size=L, max_size=L).map(np.array)
 distinct = st.permutations(range(L)).map(lambda p: np.array(p, dtype=float))
 
 
 @given(distinct)
 def test_without_ties_the_weights_follow_the_order(v: np.ndarray) -> None:
-    np.testing.assert_allclose(
-        weights_by_rank(STRATEGY.cumulative["all"], v)[np.argsort(v)], STRATEGY.weights, atol=1e-15
-    )
+    np.testing.assert_allclose(weights_by_rank(ALL, v)[np.argsort(v)], STRATEGY.weights, atol=1e-15)
 
 
 @given(values)
 def test_equal_candidates_share_the_mean_of_their_weights(v: np.ndarray) -> None:
-    w = weights_by_rank(STRATEGY.cumulative["all"], v)
+    w = weights_by_rank(ALL, v)
     sorted_weights = STRATEGY.weights
     order = np.argsort(v, kind="stable")
     for value in np.unique(v):
@@ -32,46 +31,45 @@ def test_equal_candidates_share_the_mean_of_their_weights(v: np.ndarray) -> None
         np.testing.assert_allclose(w[v == value], sorted_weights[ranks].mean(), atol=1e-15)
 
 
+@given(distinct, values)
+def test_ties_in_another_run_change_nothing(v: np.ndarray, other: np.ndarray) -> None:
+    assert np.array_equal(weights_by_rank(ALL, np.stack([v, other]))[0], weights_by_rank(ALL, v))
+
+
 @given(values, st.permutations(range(L)))
 def test_the_order_of_the_candidates_does_not_matter(v: np.ndarray, order: list[int]) -> None:
-    assert np.array_equal(
-        weights_by_rank(STRATEGY.cumulative["all"], v)[order], weights_by_rank(STRATEGY.cumulative["all"], v[order])
-    )
+    assert np.array_equal(weights_by_rank(ALL, v)[order], weights_by_rank(ALL, v[order]))
 
 
 @given(values)
 def test_a_monotone_transformation_does_not_matter(v: np.ndarray) -> None:
-    assert np.array_equal(
-        weights_by_rank(STRATEGY.cumulative["all"], v), weights_by_rank(STRATEGY.cumulative["all"], np.exp(v) - 1e3)
-    )
+    assert np.array_equal(weights_by_rank(ALL, v), weights_by_rank(ALL, np.exp(v) - 1e3))
 
 
 @given(values, values)
 def test_violation_counts_before_value(v: np.ndarray, g: np.ndarray) -> None:
     violation = np.maximum(g, 0)
     rank = {key: r for r, key in enumerate(sorted(set(zip(violation, v))))}
-    expected = weights_by_rank(STRATEGY.cumulative["all"], np.array([float(rank[key]) for key in zip(violation, v)]))
-    assert np.array_equal(weights_by_rank(STRATEGY.cumulative["all"], v, violation), expected)
+    expected = weights_by_rank(ALL, np.array([float(rank[key]) for key in zip(violation, v)]))
+    assert np.array_equal(weights_by_rank(ALL, v, violation), expected)
 
 
 def test_failures_rank_behind_everything() -> None:
     v = np.array([5.0, np.inf, 1.0, np.inf, *range(6, 12)])
     violation = np.where(np.isinf(v), np.inf, 0.0)
-    w = weights_by_rank(STRATEGY.cumulative["all"], v, violation)
+    w = weights_by_rank(ALL, v, violation)
     assert w[1] == w[3] == w.min()
 
 
 @given(values)
 def test_inside_the_bounds_the_penalty_changes_nothing(v: np.ndarray) -> None:
     inside = penalised_ranks(v, None, np.zeros(L))
-    assert np.array_equal(
-        weights_by_rank(STRATEGY.cumulative["all"], inside), weights_by_rank(STRATEGY.cumulative["all"], v)
-    )
+    assert np.array_equal(weights_by_rank(ALL, inside), weights_by_rank(ALL, v))
 
 
 def test_the_penalty_grows_with_the_distance() -> None:
     v = np.arange(L, dtype=float)
     outside = np.zeros(L)
     outside[0] = 2.0
-    w = weights_by_rank(STRATEGY.cumulative["all"], penalised_ranks(v, None, outside))
+    w = weights_by_rank(ALL, penalised_ranks(v, None, outside))
     assert w[0] == w.min()

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from mixcma.core.categories import Learning, frequencies, learning, with_margin
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
-from mixcma.core.namespace import Array, idle, namespace, ndtr, ndtri, wide
+from mixcma.core.namespace import Array, held, idle, namespace, ndtr, ndtri, wide
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.setting import Live, Setting
-from mixcma.core.state import State, deviations, initial_state, replaced
+from mixcma.core.state import State, deviations, initial_state
 from mixcma.core.strategy import MutationPace
 from mixcma.core.update import combine
 
@@ -23,22 +23,31 @@ SHORTEST = 2.0**-80
 RETURNS_WITH = 0.03
 
 
-def mutated(coordinates: Coordinates, given: Live, state: State, cell: Array, v: Array, noise: Noise) -> Array:
-    """The latent points (..., L, N) with some of their frozen coordinates mutated; `cell` is that of m.
+class Mutations(NamedTuple):
+    """Where candidates are mutated, and the cells that they are taken to there."""
+
+    mutated: Array  # (..., L, N) bool
+    cells: Array  # (..., L, N)
+
+
+def mutations(coordinates: Coordinates, given: Live, state: State, cell: Array, noise: Noise) -> Mutations | None:
+    """Of the frozen coordinates of the candidates; `cell` is that of m. None if no candidate is mutated, for sure.
 
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
     are mutated, so that P(k or more) = q / k.
     """
-    xp, pace = namespace(v), given.mutation
+    xp, pace = namespace(cell), given.mutation
     q, frozen = wide(mutation_rate(pace, state.idle, state.level)), wide(pace.frozen)
-    u = ndtr(xp.matvec(noise.normal, given.frozen_direction))  # (..., L)
+    u = ndtr(combine(given.frozen_direction, noise.normal.mT))  # (..., L)
     if idle(u <= q):
-        return v
+        return None
     count = xp.minimum(xp.floor(q / u), frozen)
     choice = noise.sign + given.out_of_reach[..., None, :]  # beyond 1 for those that are not frozen
     reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / frozen) * (count >= 1.0)
-    jumped_to = cell_centre(coordinates, jumped(coordinates, cell[..., None, :], noise.geometric))
-    return xp.where(choice <= xp.minimum(reach, 1.0)[..., None], jumped_to, v)
+    return Mutations(
+        mutated=choice <= xp.minimum(reach, 1.0)[..., None],
+        cells=jumped(coordinates, cell[..., None, :], noise.geometric),
+    )
 
 
 def mutation_rate(pace: MutationPace, idle_for: Array, level: Array) -> Array:
@@ -46,9 +55,8 @@ def mutation_rate(pace: MutationPace, idle_for: Array, level: Array) -> Array:
 
     Where the live coordinates gain nothing either, it is at least half of them.
     """
-    xp = namespace(idle_for)
     falling = pace.mutates * pace.lasting / (pace.lasting + idle_for)
-    return xp.maximum(xp.maximum(falling, pace.mutates_always), MUTATED_WHERE_LEVEL * level)
+    return held(MUTATED_WHERE_LEVEL * level, held(pace.mutates_always, falling, 1.0), 1.0)
 
 
 def jumped(coordinates: Coordinates, cell: Array, uniform: Array) -> Array:
@@ -59,9 +67,8 @@ def jumped(coordinates: Coordinates, cell: Array, uniform: Array) -> Array:
     xp = namespace(uniform)
     away = 2.0 * uniform - 1.0
     length = xp.floor(1.0 / xp.sqrt(xp.maximum(xp.abs(away), SHORTEST)))
-    there = xp.minimum(xp.maximum(cell + xp.copysign(length, away), 0.0), coordinates.last)
-    inward = xp.where(cell > 0.0, cell - 1.0, 1.0)
-    there = xp.where(there == cell, inward, there)
+    first, last = (cell == 0.0) * 1.0, coordinates.last - (cell == coordinates.last)  # but for the cell itself
+    there = xp.minimum(xp.maximum(cell + xp.copysign(length, away), first), last)
     categories = len(coordinates.choices)
     if not categories:
         return there
@@ -79,16 +86,18 @@ class Learnt(NamedTuple):
     succeeded: Array | None  # (..., N) bool: live ones, and frozen ones that may live again; None if none did
 
 
-def integers_learnt(coordinates: Coordinates, given: Live, state: State, sample: Sample, w_plus: Array) -> Learnt:
-    """Steps 1 to 3: adoption, success, centring."""
-    xp, leader, left = namespace(state.m), sample.leader, sample.left
-    telling = left if idle(left) else left & (w_plus > 0.0)[..., None]
-    if idle(telling) and (leader is None or idle(left)):
+def integers_learnt(
+    coordinates: Coordinates, given: Live, state: State, sample: Sample, leader: Array | None, w_plus: Array
+) -> Learnt:
+    """Steps 1 to 3: adoption, success, centring. `leader` is that of `Lead`."""
+    xp, better = namespace(state.m), w_plus > 0.0
+    heard = better if leader is None else better | leader
+    if sample.left is None or idle(sample.left & heard[..., None]):
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    active, frozen = given.active, given.frozen
+    active, frozen, telling = given.active, given.frozen, sample.left & better[..., None]
     adopted = xp.zeros_like(frozen)
     if leader is not None:
-        adopted = (left & leader[..., None]).any(axis=-2) & frozen
+        adopted = (sample.left & leader[..., None]).any(axis=-2) & frozen
     # where so many are mutated that some are bound to be among the better half, only a new best is a success
     counts = given.some_active & (active | (state.level == 0.0)[..., None]) & ~adopted
     left = telling & counts[..., None, :]
@@ -96,21 +105,18 @@ def integers_learnt(coordinates: Coordinates, given: Live, state: State, sample:
     waited = xp.where((succeeded | adopted).any(axis=-1), 0.0, state.idle + 1.0)
     m, revivable = state.m, succeeded & frozen & coordinates.margin
     if not idle(adopted | revivable):
-        m = frozen_mean(coordinates, m, sample, w_plus, adopted, revivable)
+        away = sample.v - m[..., None, :]
+        led = 0.0 if leader is None else combine(leader * 1.0, away)
+        m = m + xp.where(adopted, led, xp.where(revivable, pulled(coordinates, away, w_plus), 0.0))
     if not given.no_integers and not idle(succeeded & given.integers):
         sample = centred_sample(coordinates, given, state, sample, left, w_plus)
     return Learnt(m, sample, waited, succeeded)
 
 
-def frozen_mean(
-    coordinates: Coordinates, m: Array, sample: Sample, w_plus: Array, adopted: Array, succeeded: Array
-) -> Array:
-    """The mean, with frozen coordinates where the leader or the successful mutations take them."""
-    xp, reach = namespace(m), coordinates.granularity
-    away = sample.v - m[..., None, :]
-    pulled = combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
-    led = 0.0 if sample.leader is None else combine(sample.leader * 1.0, away)
-    return m + xp.where(adopted, led, xp.where(succeeded, pulled, 0.0))
+def pulled(coordinates: Coordinates, away: Array, w_plus: Array) -> Array:
+    """How far the better candidates, `away` (..., L, N) from the mean, take it: (..., N), at most a cell each."""
+    xp, reach = namespace(away), coordinates.granularity
+    return combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
 
 
 def centred_sample(
@@ -130,13 +136,13 @@ def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
     on the way to their own centres, all by the same part of it. `left` and `taking_part` are bool.
     """
     xp = namespace(v)
-    way = xp.where(taking_part, centre - v, 0.0)
+    way, all_of_them = xp.where(taking_part, centre - v, 0.0), xp.ones(v.shape[-2])
     moved = xp.where(left, way, 0.0)
-    bias = moved.sum(axis=-2, keepdims=True)
-    opposite = xp.where(~left & (way * bias < 0.0), way, 0.0)
-    available = opposite.sum(axis=-2, keepdims=True)
+    bias, others = combine(all_of_them, moved), way - moved
+    opposite = xp.where(others * bias[..., None, :] < 0.0, others, 0.0)
+    available = combine(all_of_them, opposite)
     part = xp.minimum(1.0, -bias / xp.where(available == 0.0, 1.0, available))
-    return moved + xp.where(available == 0.0, 0.0, part) * opposite
+    return moved + part[..., None, :] * opposite
 
 
 def settled(setting: Setting, given: Live, state: State, succeeded: Array | None) -> State:
@@ -170,27 +176,28 @@ def held_margin(coordinates: Coordinates, alpha: float, most: Array, m: Array, s
     k = cell_index(coordinates, m)
     lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
     at_bottom, at_top = k <= 0.0, k >= coordinates.last
-    has_lower, has_upper = 1.0 - at_bottom, 1.0 - at_top
-    p_low, p_up = has_lower * ndtr((lower - m) / sd), has_upper * ndtr((m - upper) / sd)
-    least = xp.where(at_bottom | at_top, alpha, alpha / 2)  # of a tail
+    has_one = at_bottom | at_top  # tail; else two
+    p_low, p_up = xp.where(at_bottom, 0.0, ndtr((lower - m) / sd)), xp.where(at_top, 0.0, ndtr((m - upper) / sd))
+    least = xp.where(has_one, alpha, alpha / 2)  # of a tail
     beyond_low, beyond_up = xp.maximum(p_low - least, 0.0), xp.maximum(p_up - least, 0.0)
     beyond = beyond_low + beyond_up
     part = xp.minimum(1.0, (most - alpha) / xp.maximum(beyond, SHORTEST))
     x_low, x_up = ndtri(least + part * beyond_low), ndtri(least + part * beyond_up)  # negative
-    deviation = xp.where(at_bottom | at_top, sd, (lower - upper) / xp.minimum(x_low + x_up, -1e-3))
+    deviation = xp.where(has_one, sd, (lower - upper) / xp.minimum(x_low + x_up, -1e-3))
     return xp.where(at_bottom, upper + deviation * x_up, lower - deviation * x_low), deviation, alpha + part * beyond
 
 
 def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> State:
     """Those that freeze or live again have the identity in C and no paths; frozen ones are 0 in its roots."""
     xp = namespace(state.m)
-    changes, begins = freezes | revives, revives * 1.0
+    changes, begins, identity = freezes | revives, revives * 1.0, xp.eye(state.C.shape[-1])
     kept = xp.where(changes, 0.0, 1.0)
+    between_kept, of_begins = kept[..., :, None] * kept[..., None, :], begins[..., None] * identity
     return state._replace(
         A=xp.where(revives, deviation / state.sigma, state.A),
-        C=replaced(state.C, kept, changes * 1.0),
-        root=replaced(state.root, kept, begins),
-        inverse_root=replaced(state.inverse_root, kept, begins),
+        C=between_kept * state.C + changes[..., None] * identity,
+        root=between_kept * state.root + of_begins,
+        inverse_root=between_kept * state.inverse_root + of_begins,
         p_sigma=kept * state.p_sigma,
         p_c=kept * state.p_c,
         live=xp.where(changes, begins, state.live),

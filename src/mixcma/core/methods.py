@@ -13,8 +13,8 @@ from mixcma.core import update
 from mixcma.core.box import box_penalty, distance_outside, leaves, overshoot
 from mixcma.core.categories import Categories, Learning, drawn, frequencies, learning
 from mixcma.core.catmargin import numbers_learnt
-from mixcma.core.coordinates import cell_index
-from mixcma.core.freezing import choices_learnt, integers_learnt, mutated, settled
+from mixcma.core.coordinates import cell_centre, cell_index
+from mixcma.core.freezing import choices_learnt, integers_learnt, mutations, settled
 from mixcma.core.integer_mutation import (
     Recall,
     RecallOn,
@@ -299,16 +299,21 @@ class Mix(Cma):
         """
         if not setting.has_floats:
             noise = noise._replace(normal=setting.all_but_first * noise.normal)
-        given, cell = setting.given(state), cell_index(setting.coordinates, state.m)
+        xp, coordinates, given = namespace(state.m), setting.coordinates, setting.given(state)
         z = noise.normal if given.all_live else state.live[..., None, :] * noise.normal
         y = z @ state.root
         step = (state.sigma * state.A)[..., None, :] * y
         v = state.m[..., None, :] + step
         if setting.categories is not None:
             v = self._with_choices(setting, setting.categories, state, v, noise)
-        if not given.none_frozen:
-            v = mutated(setting.coordinates, given, state, cell, v, noise)
-        return Sample(y, z, step, v, *self._cells(setting, cell, v))
+        cell = cell_index(coordinates, state.m)
+        cells, left = (cell[..., None, :], None) if given.settled else self._cells(setting, cell, v)
+        changes = None if given.none_frozen else mutations(coordinates, given, state, cell, noise)
+        if changes is not None:
+            mutated, there = changes
+            v = xp.where(mutated, cell_centre(coordinates, there), v)
+            cells, left = xp.where(mutated, there, cells), mutated if left is None else mutated | left
+        return Sample(y, z, step, v, cells, left)
 
     def express(
         self, setting: Setting, state: State, v: Array, unmutated: Array | None = None, redrawn: Array | None = None
@@ -316,11 +321,8 @@ class Mix(Cma):
         """v = m + sigma A y; frozen coordinates are no part of y. What an older state of this run drew is `delayed`."""
         step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
         if redrawn is None:
-            sample = expressed(state, v, step, no_longer_than_usual(setting.strategy))
-        else:
-            sample = delayed(state, v, step, redrawn)
-        cells, left = self._cells(setting, cell_index(setting.coordinates, state.m), v)
-        return sample._replace(cells=cells, left=left)
+            return expressed(state, v, step, no_longer_than_usual(setting.strategy))
+        return delayed(state, v, step, redrawn)
 
     def _with_choices(self, setting: Setting, categories: Categories, state: State, v: Array, noise: Noise) -> Array:
         """The points with a choice drawn for each open category; the others are at their mode."""
@@ -337,9 +339,13 @@ class Mix(Cma):
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing; categories."""
-        given = setting.given(state)
-        integers = integers_learnt(setting.coordinates, given, state, sample, w_plus)
-        after = settled(setting, given, learnt(setting, given, state, integers, w_plus), integers.succeeded)
+        given, lead = setting.given(state), sample.lead
+        assert lead is not None  # `tell` has looked
+        if sample.cells is None:  # candidates that came one by one
+            cells, left = self._cells(setting, cell_index(setting.coordinates, state.m), sample.v)
+            sample = sample._replace(cells=cells, left=left)
+        integers = integers_learnt(setting.coordinates, given, state, sample, lead.leader, w_plus)
+        after = settled(setting, given, learnt(setting, given, state, integers, lead, w_plus), integers.succeeded)
         return choices_learnt(setting, state, after, sample, w_plus, integers.succeeded)
 
     def varying(self, setting: Setting, state: State) -> int:
@@ -367,24 +373,20 @@ def tell(
     if sample.penalty is not None:
         values = values + sample.penalty
     if method.follows_the_leader:
-        leader, best, point, level = lead(values, violations, sample.v, state.best, state.recalled)
-        feasible = None
+        sample = sample._replace(lead=lead(values, violations, sample.v, state.best, state.recalled))
         if violations is not None:
-            feasible = (violations == 0.0).sum(axis=-1) / values.shape[-1]
-        if leader is not None:
-            state = state._replace(best=best, recalled=point)
-        sample = sample._replace(leader=leader, level=level, feasible=feasible)
+            sample = sample._replace(feasible=(violations == 0.0).sum(axis=-1) / values.shape[-1])
     coordinates = setting.coordinates
     bounded = method.keep_inside and coordinates.latent_low is not None
     if bounded and not idle(leaves(coordinates, sample.v)):
         slack = method.slack if setting.has_floats else 0.0
         outside = distance_outside(overshoot(coordinates, sample.v), deviations(state) * state.A, slack)
         values, violations = penalised_ranks(values, violations, outside), None
-    cumulative, weighs = setting.strategy.cumulative, method.weighs
+    weighing, weighs = setting.strategy.weighing, method.weighs
     if weighs == "both":
-        sample = sample._replace(better=weights_by_rank(cumulative["better half"], values, violations))
+        sample = sample._replace(better=weights_by_rank(weighing["better half"], values, violations))
         weighs = "all"
-    w = weights_by_rank(cumulative[weighs], values, violations)
+    w = weights_by_rank(weighing[weighs], values, violations)
     return method.update(setting, state, sample, w)
 
 

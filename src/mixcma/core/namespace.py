@@ -13,7 +13,7 @@ Array = Any
 # A point at the mean itself has no length to divide by.
 SMALLEST_NORM_SQ = 1e-300
 # What NumPy's functions work on: arrays, and the numbers that single runs have in their place.
-_NUMPY = (np.ndarray, np.generic)
+_NUMPY = (np.ndarray, np.generic, float)
 # Numbers of an array in which the cost of a call counts more than that of going through them.
 SMALL = 5000
 
@@ -47,6 +47,34 @@ def _special(x: Array) -> Any:
 def wide(number: Array | float) -> Array | float:
     """What is one number a run, (...), so that it stands beside vectors: (..., 1). In a single run a float does."""
     return number if isinstance(number, float) else number[..., None]
+
+
+def held(low: Array | float, x: Array | float, high: float) -> Array | float:
+    """x, or the bound that it is beyond. Of the number of a single run Python finds it several times as fast."""
+    if isinstance(x, float):
+        return min(max(x, low), high)
+    xp = namespace(x)
+    return xp.minimum(xp.maximum(x, low), high)
+
+
+def picked(rows: Array, index: Array) -> Array:
+    """Of each run the row, or number, of that index: (..., L) or (..., L, N) and (...) -> (...) or (..., N)."""
+    if index.ndim == 0:
+        return rows[index]
+    chosen = index[..., None, None] if rows.ndim > index.ndim + 1 else index[..., None]
+    return namespace(rows).take_along_axis(rows, chosen, axis=index.ndim).squeeze(index.ndim)
+
+
+def inner(a: Array, b: Array) -> Array:
+    """sum_j a_j b_j: (..., N), (..., N) -> (...)."""
+    return a.dot(b) if a.ndim == 1 else namespace(a).vecdot(a, b)
+
+
+def paired(first: Array | float, second: Array | float) -> Array:
+    """(...), (...) -> (..., 2)."""
+    if isinstance(first, float):
+        return np.array([first, second])
+    return namespace(first).stack([first, second], axis=-1)
 
 
 def squared_norm(vectors: Array) -> Array:

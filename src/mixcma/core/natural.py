@@ -6,7 +6,8 @@ Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 from __future__ import annotations
 
 from mixcma.core.freezing import Learnt
-from mixcma.core.namespace import Array, idle, namespace, wide
+from mixcma.core.namespace import Array, held, idle, inner, namespace, wide
+from mixcma.core.sampling import Lead
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State
 from mixcma.core.strategy import Pace
@@ -20,12 +21,12 @@ WEIGHT_OF_OLDER = 0.5
 FEW_FEASIBLE = 0.25
 
 
-def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus: Array) -> State:
+def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: Lead, w_plus: Array) -> State:
     """The state after steps 4 to 8."""
     sample, pace = integers.sample, given.pace
     z, xp, r = sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
     p_sigma = wide(pace.keeps_sigma) * state.p_sigma + wide(pace.adds_sigma) * combine(of_paths(r, sample.older), z)
-    length = xp.sqrt(xp.vecdot(p_sigma, p_sigma))
+    length = xp.sqrt(inner(p_sigma, p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
     mean_y = combine(w, sample.y)
@@ -38,14 +39,16 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, w_plus
     p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * path_y
     return state._replace(
         m=integers.m + state.sigma * state.A * mean_y,
-        sigma=state.sigma * wide(xp.exp(held(growth))),
+        sigma=state.sigma * wide(factor(growth)),
         C=covariance(pace, state.C, w, sample.y, z @ state.inverse_root, d, p_c),
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
+        recalled=lead.point,
         long=long,
         idle=integers.idle,
-        level=sample.level,
+        level=lead.level,
+        best=lead.best,
         generation=state.generation + 1,
     )
 
@@ -82,26 +85,29 @@ def step_sizes(pace: Pace, integers: Array, A: Array, sums: Array, d: Array, eta
         return growth, A
     xp, d_x, d_z = namespace(A), sums[..., 1] / pace.floats, sums[..., 2] / pace.integers
     rate = eta / 2 * pace.apart
-    relative = wide(xp.exp(held(rate * (d_z - d_x))))
+    relative = wide(factor(rate * (d_z - d_x)))
     return growth + rate * (d_x - d), xp.where(integers, relative, 1.0) * A
+
+
+def factor(growth: Array) -> Array:
+    """exp(growth), which is at most 1 at a time."""
+    return namespace(growth).exp(held(-1.0, growth, 1.0))
 
 
 def covariance(pace: Pace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:
     """(1 - c_1) (I + K) C (I + K)^T + c_1 p_c p_c^T with K = eta_C / 2 (sum w_i y_i x_i^T - d I), and x_i = C^(-1) y_i.
 
     To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the
-    weights are, and however old the C is that x was made with. With K = Y^T U X - (1 - kept) I it is
-    kept^2 C + Y^T H + H^T Y, where H = kept U X C + (U X C X^T U) Y / 2.
+    weights are, and however old the C is that x was made with. With u_i = eta_C / 2 w_i y_i it is
+    K = U^T X - (1 - kept) I and (I + K) C (I + K)^T = kept^2 C + S + S^T, where S = U^T (kept X C + X C X^T U / 2).
     """
-    kept, u = 1.0 - pace.eta_C / 2 * d, (wide(pace.eta_C / 2) * w)[..., None]
-    u_x_C = wide(wide(pace.keeps_C)) * u * (x @ C)
-    half = wide(wide(kept)) * u_x_C + ((0.5 * u_x_C) @ x.mT) @ (u * y)
-    one_side = y.mT @ half
+    kept, u = 1.0 - pace.eta_C / 2 * d, (wide(pace.eta_C / 2) * w)[..., None] * y
+    x_C = x @ C
+    one_side = u.mT @ (_beside(pace.keeps_C * kept) * x_C + (_beside(pace.keeps_C / 2) * (x_C @ x.mT)) @ u)
     rank_one = p_c[..., :, None] * (wide(pace.c_1) * p_c)[..., None, :]
-    return wide(wide(pace.keeps_C * kept * kept)) * C + (one_side + one_side.mT) + rank_one
+    return _beside(pace.keeps_C * kept * kept) * C + (one_side + one_side.mT) + rank_one
 
 
-def held(change: Array) -> Array:
-    """A change of a logarithm, at most 1 at a time."""
-    xp = namespace(change)
-    return xp.minimum(xp.maximum(change, -1.0), 1.0)
+def _beside(number: Array | float) -> Array | float:
+    """One number a run, beside matrices."""
+    return wide(wide(number))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from mixcma.core.namespace import Array, idle, namespace
+from mixcma.core.namespace import Array, held, idle, namespace, paired, picked
+from mixcma.core.sampling import Lead
 from mixcma.core.state import NOTHING
+from mixcma.core.strategy import Weighing
 
 # Values whose difference is a smaller part of them are taken for equal.
 ROUNDING = 1e-12
@@ -23,48 +23,39 @@ def _better(values: Array, violations: Array | None) -> Array:
     return (other < own) | ((other == own) & better)
 
 
-def weights_by_rank(cumulative: Array, values: Array, violations: Array | None = None) -> Array:
-    """The weight of each candidate; equal ones get the mean of the weights of the ranks they share.
-
-    `cumulative` (L + 1,) are the sums of the weights: 0, w_1, w_1 + w_2, ...
-    """
-    better, cumulative = _better(values, violations), namespace(values).asarray(cumulative)
-    first, last = (
-        better.sum(axis=-1),
-        values.shape[-1] - better.sum(axis=-2),
-    )  # the ranks it shares: first + 1, ..., last
-    return (cumulative[last] - cumulative[first]) / (last - first)
-
-
-class Lead(NamedTuple):
-    """How the best candidate of a generation, the first of equal ones, compares with the best of the run."""
-
-    leader: Array | None  # (..., L) bool: it, if it is better; None where it is not, for sure
-    best: Array  # (..., 2) violation and value of the best so far
-    point: Array  # (..., N) its latent point
-    level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0
+def weights_by_rank(weighing: Weighing, values: Array, violations: Array | None = None) -> Array:
+    """The weight of each candidate; equal ones get the mean of the weights of the ranks they share."""
+    xp = namespace(values)
+    if violations is None:
+        ordered = xp.sort(values, axis=-1)
+        if idle(ordered[..., 1:] == ordered[..., :-1]):  # none are equal
+            return weighing.weights[values.argsort(axis=-1).argsort(axis=-1)]
+    better, sums = _better(values, violations), xp.asarray(weighing.sums)
+    # the ranks it shares: first + 1, ..., last
+    first, last = better.sum(axis=-1), values.shape[-1] - better.sum(axis=-2)
+    return (sums[last] - sums[first]) / (last - first)
 
 
 def lead(values: Array, violations: Array | None, v: Array, best: Array, point: Array) -> Lead:
     """The candidates `v`, (..., L, N), against the `best` of the run, which was at `point`."""
     xp, before, value = namespace(values), best[..., 0], best[..., 1]
-    least, violation = values.min(axis=-1), 0.0 * before
+    violation = 0.0 * before
     if violations is not None:
         violation = violations.min(axis=-1)
         values = xp.where(violations == violation[..., None], values, xp.inf)
-        least = values.min(axis=-1)
-    least = xp.minimum(xp.maximum(least, -NOTHING), NOTHING)
+    first = values.argmin(axis=-1)
+    least = held(-NOTHING, picked(values, first), NOTHING)
     gap, as_feasible = value - least, violation == before
     level = as_feasible & (abs(gap) <= ROUNDING * abs(value))
     better = (violation < before) | (as_feasible & (gap > 0.0))
     if idle(better):
         return Lead(None, best, point, level * 1.0)
-    first = xp.arange(values.shape[-1]) == values.argmin(axis=-1)[..., None]
-    own, there = xp.concat([violation[..., None], least[..., None]], axis=-1), xp.vecmat(first * 1.0, v)
+    leader, there = xp.arange(values.shape[-1]) == first[..., None], picked(v, first)
+    own = paired(violation, least)
     if idle(~better):
-        return Lead(first, own, there, level * 1.0)
+        return Lead(leader, own, there, level * 1.0)
     better = better[..., None]
-    return Lead(better & first, xp.where(better, own, best), xp.where(better, there, point), level * 1.0)
+    return Lead(better & leader, xp.where(better, own, best), xp.where(better, there, point), level * 1.0)
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

@@ -19,6 +19,15 @@ class Noise(NamedTuple):
     sign: Array = None  # (..., L, N)
 
 
+class Lead(NamedTuple):
+    """How the best candidate of a generation, the first of equal ones, compares with the best of the run."""
+
+    leader: Array | None  # (..., L) bool: it, if it is better; None where it is not, for sure
+    best: Array  # (..., 2) violation and value of the best so far
+    point: Array  # (..., N) its latent point
+    level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0
+
+
 class Sample(NamedTuple):
     """A generation's candidates, one row each."""
 
@@ -26,14 +35,13 @@ class Sample(NamedTuple):
     z: Array  # (..., L, N) C^(-1/2) y
     step: Array  # (..., L, N) x - m: drives the mean
     v: Array  # (..., L, N) the latent points that are decoded and evaluated
-    cells: Array | None = None  # (..., L, N) of v: mix
-    left: Array | None = None  # (..., L, N) bool: integers in another cell than that of m: mix
+    cells: Array | None = None  # mix: (..., L, N) of v, or (..., 1, N) if those of all candidates are the same
+    left: Array | None = None  # mix: (..., L, N) bool: in another cell than m; None if none is, for sure
     older: Array | None = None  # (..., L) bool: drawn by an older state of the run, see `delayed`; None if none was
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     better: Array | None = None  # (..., L) the weights of the better half, for a method that also uses those of all
-    leader: Array | None = None  # (..., L) bool: the best of the generation, if it is the best of the run
     feasible: Array | None = None  # (...) the share of candidates that violate nothing; None if all
-    level: Array | None = None  # (...) 1 if the best of the generation is as good as the best of the run, else 0
+    lead: Lead | None = None  # the best of the generation and that of the run: mix
 
 
 def gaussian(state: State, normal: Array) -> tuple[Array, Array]:

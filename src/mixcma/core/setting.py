@@ -29,6 +29,7 @@ class Live(NamedTuple):
     all_live: bool  # for sure
     none_frozen: bool  # for sure
     no_integers: bool  # for sure
+    settled: bool  # for sure: no integer is live, no category open
     frozen_direction: Array  # (..., N) of length 1, along the frozen coordinates
     out_of_reach: Array  # (..., N) 2, or 0 for the frozen coordinates
 
@@ -99,6 +100,7 @@ class Setting:
             all_live=idle(live == 0.0),
             none_frozen=idle(frozen),
             no_integers=idle(integers),
+            settled=idle(integers) and idle(open_ > 0.0),
             frozen_direction=frozen / wide(mutation.root_frozen),
             out_of_reach=2.0 * ~frozen,
         )

@@ -115,12 +115,6 @@ def decompose(state: State) -> State:
     return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
 
 
-def replaced(matrix: Array, kept: Array, diagonal: Array) -> Array:
-    """The matrix where both coordinates are kept (1, not 0), nothing else off the diagonal, and there `diagonal`."""
-    inside = kept[..., :, None] * kept[..., None, :]
-    return inside * matrix + diagonal[..., None] * namespace(matrix).eye(matrix.shape[-1])
-
-
 def deviations(state: State) -> Array:
     """sigma C_jj^(1/2): (..., N)."""
     return state.sigma * namespace(state.C).sqrt(state.C.diagonal(axis1=-2, axis2=-1))

@@ -18,6 +18,13 @@ from mixcma.core.namespace import Array
 LARGEST_CHANGE = 0.05
 
 
+class Weighing(NamedTuple):
+    """The weights of ranks, best first."""
+
+    weights: NDArray[np.float64]  # (lambda,)
+    sums: NDArray[np.float64]  # (lambda + 1,) 0, w_1, w_1 + w_2, ...
+
+
 @dataclass(frozen=True, eq=False)
 class Strategy:
     """What stays fixed during a run. `weights` are in rank order, best first."""
@@ -25,9 +32,7 @@ class Strategy:
     dimension: int  # N, categories not counted
     popsize: int  # lambda
     weights: NDArray[np.float64]  # (lambda,)
-    cumulative: Mapping[
-        str, NDArray[np.float64]
-    ]  # (lambda + 1,) 0, w_1, w_1 + w_2, ... of all, and of the positive ones
+    weighing: Mapping[str, Weighing]  # by "all", and by the positive ones of the "better half"
     weight_sum: float
     mu_w: float
     c_m: float
@@ -77,10 +82,7 @@ def strategy(
         dimension=dimension,
         popsize=lam,
         weights=weights,
-        cumulative={
-            "all": np.concatenate([[0.0], np.cumsum(weights)]),
-            "better half": np.concatenate([[0.0], np.cumsum(np.maximum(weights, 0.0))]),
-        },
+        weighing={"all": _weighing(weights), "better half": _weighing(np.maximum(weights, 0.0))},
         weight_sum=float(weights.sum()),
         mu_w=mu_w,
         c_m=1.0,
@@ -92,6 +94,11 @@ def strategy(
         chi_n=expected_norm(n),
         eigen_interval=eigen_interval or max(1, int(LARGEST_CHANGE / (c_1 + c_mu))),
     )
+
+
+def _weighing(weights: NDArray[np.float64]) -> Weighing:
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    return Weighing(np.diff(sums), sums)  # equal to the last bit, so that ties elsewhere in a batch change nothing
 
 
 class Pace(NamedTuple):
