@@ -238,7 +238,7 @@ def _start_ends(line: Axis) -> tuple[float, float]:
 class Decoder:
     """Floats and cell indices -> dicts of true Python values, in the order of the space.
 
-    Each kind of variable is a block of columns that is converted at once; then rows are put in order.
+    Each kind of variable is a block of columns that is converted at once.
     """
 
     def __init__(self, space: Space, names: Sequence[str], axes: Sequence[Axis]) -> None:
@@ -254,34 +254,38 @@ class Decoder:
         self._beyond_floats = bool((self._last > 2**53).any())
         self._present = [start < end for start, end in itertools.pairwise(ends)]
         self._values = [values_of(space[name]) for name in names[self._listed]]
-        self._constants = list(space.constants.values())
-        self._names = space.names
-        self._blank = dict.fromkeys(space.names)
-        position = {name: i for i, name in enumerate([*names, *space.constants])}
-        order = [position[name] for name in space.names]
-        self._reorder = None if order == sorted(order) else operator.itemgetter(*order)
+        self._names, self._float_names, self._cell_names = names, names[self._floats], names[self._floats.stop :]
+        # faster to copy and fill than dicts that grow, and in order
+        self._blank: Params = {**dict.fromkeys(space.names, 0), **space.constants}
 
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
         """(L, N), (L, N) or (1, N) -> L dicts."""
         rows: list[list[Value]] = floats[:, self._floats].tolist()
+        of_cells, names, blank = self._of_cells(k), self._names, self._blank
+        if len(of_cells) == 1:  # all have the same
+            names, blank = self._float_names, {**blank, **dict(zip(self._cell_names, of_cells[0]))}
+        else:
+            rows = _joined(rows, of_cells)
+        params = [blank.copy() for _ in rows]
+        for each, row in zip(params, rows):
+            each.update(zip(names, row))
+        return params
+
+    def _of_cells(self, k: FloatArray) -> list[list[Value]]:
+        """The values of the variables that are no floats, a row for each row of cells; one where there are none."""
         _, ints, bools, listed = self._present
+        rows: list[list[Value]] = [[] for _ in k] if ints or bools or listed else [[]]
         if ints:
             index = k[:, self._ints].astype(np.int64)
             if self._beyond_floats:  # where the last index is not exact as a float
                 index = np.minimum(index, self._last)
-            rows = _joined(rows, (self._first + self._spacing * index).tolist())
+            rows = (self._first + self._spacing * index).tolist()
         if bools:
             rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())
         if listed:
             indices = k[:, self._listed].astype(np.int64).tolist()
             rows = _joined(rows, [[z[i] for z, i in zip(self._values, row)] for row in indices])
-        if self._constants:
-            rows = [row + self._constants for row in rows]
-        names, ordered = self._names, rows if self._reorder is None else map(self._reorder, rows)
-        params: list[Params] = [self._blank.copy() for _ in rows]  # faster than dicts that grow
-        for each, row in zip(params, ordered):
-            each.update(zip(names, row))
-        return params
+        return rows
 
 
 def _block(variable: Variable, line: Axis) -> str:
@@ -303,8 +307,7 @@ def values_of(variable: Variable) -> tuple[Value, ...]:
 
 
 def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
-    """Row by row; a single row on the right goes with all on the left."""
-    return list(map(operator.add, left, itertools.cycle(right)))
+    return list(map(operator.add, left, right))
 
 
 def _coordinates(axes: Sequence[Axis]) -> Coordinates:

@@ -17,11 +17,6 @@ def box_penalty(coordinates: Coordinates, v: Array, weight: float) -> Array:
     return weight * squared_norm((v - feasible) / S)[..., 0]
 
 
-def leaves(coordinates: Coordinates, v: Array) -> Array:
-    """Whether candidates lie beyond the bounds, (..., L, N)."""
-    return (v < coordinates.latent_low) | (v > coordinates.latent_high)
-
-
 def overshoot(coordinates: Coordinates, v: Array) -> Array:
     """How far candidates lie beyond the bounds, (..., L, N); 0 inside."""
     xp = namespace(v)

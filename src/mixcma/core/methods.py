@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from mixcma.core import update
-from mixcma.core.box import box_penalty, distance_outside, leaves, overshoot
+from mixcma.core.box import box_penalty, distance_outside, overshoot
 from mixcma.core.categories import Categories, Learning, drawn, frequencies, learning
 from mixcma.core.catmargin import numbers_learnt
 from mixcma.core.coordinates import cell_centre, cell_index
@@ -300,7 +300,7 @@ class Mix(Cma):
         if not setting.has_floats:
             noise = noise._replace(normal=setting.all_but_first * noise.normal)
         xp, coordinates, given = namespace(state.m), setting.coordinates, setting.given(state)
-        z = noise.normal if given.all_live else state.live[..., None, :] * noise.normal
+        z = given.live_rows * noise.normal
         y = z @ state.root
         step = (state.sigma * state.A)[..., None, :] * y
         v = state.m[..., None, :] + step
@@ -376,11 +376,10 @@ def tell(
         sample = sample._replace(lead=lead(values, violations, sample.v, state.best, state.recalled))
         if violations is not None:
             sample = sample._replace(feasible=(violations == 0.0).sum(axis=-1) / values.shape[-1])
-    coordinates = setting.coordinates
-    bounded = method.keep_inside and coordinates.latent_low is not None
-    if bounded and not idle(leaves(coordinates, sample.v)):
+    bounds, v = setting.latent_bounds if method.keep_inside else None, sample.v
+    if bounds is not None and not idle((v < bounds[0]) | (v > bounds[1])):
         slack = method.slack if setting.has_floats else 0.0
-        outside = distance_outside(overshoot(coordinates, sample.v), deviations(state) * state.A, slack)
+        outside = distance_outside(overshoot(setting.coordinates, v), deviations(state) * state.A, slack)
         values, violations = penalised_ranks(values, violations, outside), None
     weighing, weighs = setting.strategy.weighing, method.weighs
     if weighs == "both":

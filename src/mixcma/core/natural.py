@@ -31,24 +31,33 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: 
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
     mean_y = combine(w, sample.y)
     path_y = mean_y if sample.older is None else combine(of_paths(w, sample.older), sample.y)
-    sums = combine(w, z * z) @ setting.groups  # of the d_j: (..., 3)
+    sums = combine(combine(w, z * z), setting.groups)  # of the d_j: (..., 3)
     d = sums[..., 0] / pace.live
     if sample.feasible is not None:
         eta = eta * caution(sample.feasible)
     growth, A = step_sizes(pace, given.integers, state.A, sums, d, eta)
     p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * path_y
-    return state._replace(
+    return State(
         m=integers.m + state.sigma * state.A * mean_y,
         sigma=state.sigma * wide(factor(growth)),
         C=covariance(pace, state.C, w, sample.y, z @ state.inverse_root, d, p_c),
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
+        root=state.root,
+        inverse_root=state.inverse_root,
+        eigenvalues=state.eigenvalues,
         recalled=lead.point,
+        live=state.live,
+        leaving=state.leaving,
         long=long,
         idle=integers.idle,
         level=lead.level,
         best=lead.best,
+        theta=state.theta,
+        signal=state.signal,
+        rate=state.rate,
+        open=state.open,
         generation=state.generation + 1,
     )
 

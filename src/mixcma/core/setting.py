@@ -26,7 +26,7 @@ class Live(NamedTuple):
     integers: Array  # (..., N) bool: live and discrete
     some_active: Array  # (..., 1) bool
     varying: Array  # (...) how many are active
-    all_live: bool  # for sure
+    live_rows: Array  # (..., L, N) 1 or, for frozen coordinates, 0: the same for every candidate
     none_frozen: bool  # for sure
     no_integers: bool  # for sure
     settled: bool  # for sure: no integer is live, no category open
@@ -59,6 +59,16 @@ class Setting:
     def all_but_first(self) -> Array:
         """(L, 1): 0, 1, 1, ..."""
         return np.arange(self.strategy.popsize)[:, None].clip(max=1) * 1.0
+
+    @cached_property
+    def latent_bounds(self) -> tuple[Array, Array] | None:
+        """(L, N) each, the same for every candidate: with one shape a comparison is twice as fast."""
+        low, high = self.coordinates.latent_low, self.coordinates.latent_high
+        return (
+            None
+            if low is None
+            else (np.tile(low, (self.strategy.popsize, 1)), np.tile(high, (self.strategy.popsize, 1)))
+        )
 
     @cached_property
     def groups(self) -> Array:
@@ -97,7 +107,7 @@ class Setting:
             integers=integers,
             some_active=active.any(axis=-1, keepdims=True),
             varying=varying,
-            all_live=idle(live == 0.0),
+            live_rows=live[..., None, :] * xp.ones((self.strategy.popsize, 1)),
             none_frozen=idle(frozen),
             no_integers=idle(integers),
             settled=idle(integers) and idle(open_ > 0.0),

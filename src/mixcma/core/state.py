@@ -102,17 +102,37 @@ def decompose(state: State) -> State:
 
     The symmetric roots do not depend on the signs and order of the eigenvectors, so back ends agree.
     """
-    xp, C, live, inside = namespace(state.C), state.C, state.live, None
+    n = _all_beyond_frozen(state.live)
+    xp, C, live, inside = namespace(state.C), state.C[..., :n, :n], state.live[..., :n], None
     if not idle(live == 0.0):  # the rows and columns of frozen coordinates are those of the identity
         inside = live[..., :, None] * live[..., None, :]
-        C = inside * C + (1.0 - live)[..., None] * xp.eye(C.shape[-1])
+        C = inside * C + (1.0 - live)[..., None] * xp.eye(n)
     eigenvalues, B = xp.linalg.eigh(C)
     eigenvalues = xp.maximum(eigenvalues, SMALLEST_EIGENVALUE)
     D = xp.sqrt(eigenvalues)[..., None, :]
     root, inverse_root = (B * D) @ B.mT, (B / D) @ B.mT
     if inside is not None:
         root, inverse_root = inside * root, inside * inverse_root
+    if n < state.live.shape[-1]:
+        C, root, inverse_root = (
+            _framed(state.live.shape[-1], *of) for of in ((C, 1.0), (root, 0.0), (inverse_root, 0.0))
+        )
+        eigenvalues = np.sort(np.concatenate([eigenvalues, np.ones(len(C) - n)]))
     return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
+
+
+def _all_beyond_frozen(live: Array) -> int:
+    """The coordinate beyond which all are known to be frozen; they take no part in the decomposition of a single run."""
+    n: int = live.shape[-1]
+    return n - int(live[::-1].argmax()) if isinstance(live, np.ndarray) and live.ndim == 1 else n
+
+
+def _framed(size: int, block: Array, diagonal: float) -> Array:
+    """The matrix (size, size) that begins with the block; nothing else off the diagonal, and there `diagonal`."""
+    n, matrix = len(block), np.zeros((size, size))
+    matrix[:n, :n] = block
+    matrix.reshape(-1)[n * (size + 1) :: size + 1] = diagonal
+    return matrix
 
 
 def deviations(state: State) -> Array:
