@@ -94,37 +94,45 @@ def integers_learnt(
     heard = better if leader is None else better | leader
     if sample.left is None or idle(sample.left & heard[..., None]):
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    active, frozen, telling = given.active, given.frozen, sample.left & better[..., None]
-    adopted = xp.zeros_like(frozen)
-    if leader is not None:
-        adopted = (sample.left & leader[..., None]).any(axis=-2) & frozen
-    # where so many are mutated that some are bound to be among the better half, only a new best is a success
-    counts = given.some_active & (active | (state.level == 0.0)[..., None]) & ~adopted
-    left = telling & counts[..., None, :]
+    m, left, adopted = state.m, sample.left & better[..., None], None
+    if not given.none_frozen:
+        adopted = adoption(given, sample.left, leader)
+        # where so many are mutated that some are bound to be among the better half, only a new best is a success
+        counts = given.some_active & (given.active | (state.level == 0.0)[..., None]) & ~adopted
+        left = left & counts[..., None, :]
     succeeded = left.any(axis=-2)
-    waited = xp.where((succeeded | adopted).any(axis=-1), 0.0, state.idle + 1.0)
-    m, revivable = state.m, succeeded & frozen & coordinates.margin
-    if not idle(adopted | revivable):
-        away = sample.v - m[..., None, :]
-        led = 0.0 if leader is None else combine(leader * 1.0, away)
-        m = m + xp.where(adopted, led, xp.where(revivable, pulled(coordinates, away, w_plus), 0.0))
+    some = succeeded if adopted is None else succeeded | adopted
+    waited = xp.where(some.any(axis=-1), 0.0, state.idle + 1.0)
+    if adopted is not None:
+        m = frozen_mean(coordinates, m, sample.v, leader, w_plus, adopted, succeeded & given.frozen)
     if not given.no_integers and not idle(succeeded & given.integers):
-        sample = centred_sample(coordinates, given, state, sample, left, w_plus)
+        taking_part = given.integers[..., None, :] & better[..., None]
+        sample = centred_sample(coordinates, state, sample, left, taking_part)
     return Learnt(m, sample, waited, succeeded)
 
 
-def pulled(coordinates: Coordinates, away: Array, w_plus: Array) -> Array:
-    """How far the better candidates, `away` (..., L, N) from the mean, take it: (..., N), at most a cell each."""
-    xp, reach = namespace(away), coordinates.granularity
-    return combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
+def adoption(given: Live, left: Array, leader: Array | None) -> Array:
+    """The frozen coordinates (..., N) that take the leader's value at once."""
+    xp = namespace(left)
+    return xp.zeros_like(given.frozen) if leader is None else (left & leader[..., None]).any(axis=-2) & given.frozen
 
 
-def centred_sample(
-    coordinates: Coordinates, given: Live, state: State, sample: Sample, left: Array, w_plus: Array
-) -> Sample:
+def frozen_mean(
+    coordinates: Coordinates, m: Array, v: Array, leader: Array | None, w_plus: Array, adopted: Array, succeeded: Array
+) -> Array:
+    """The mean, with frozen coordinates where the leader or the successful mutations of integers take them."""
+    xp, reach, revivable = namespace(m), coordinates.granularity, succeeded & coordinates.margin
+    if idle(adopted | revivable):
+        return m
+    away = v - m[..., None, :]
+    pulled = combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
+    led = 0.0 if leader is None else combine(leader * 1.0, away)
+    return m + xp.where(adopted, led, xp.where(revivable, pulled, 0.0))
+
+
+def centred_sample(coordinates: Coordinates, state: State, sample: Sample, left: Array, taking_part: Array) -> Sample:
     """The sample after integer centring of the live coordinates."""
-    taking_part = given.integers[..., None, :] & (w_plus > 0.0)[..., None]
-    moved = centred(sample.v, cell_centre(coordinates, sample.cells), left & taking_part, taking_part)
+    moved = centred(sample.v, cell_centre(coordinates, sample.cells), left, taking_part)
     more = moved / (state.sigma * state.A)[..., None, :]
     return sample._replace(y=sample.y + more, z=sample.z + more @ state.inverse_root)
 
@@ -133,7 +141,8 @@ def centred(v: Array, centre: Array, left: Array, taking_part: Array) -> Array:
     """Integer centring: how far each point (..., L, N) is moved.
 
     Points that left the mean's cell go to the centre of theirs; what that shifts their sum by, the others give back,
-    on the way to their own centres, all by the same part of it. `left` and `taking_part` are bool.
+    on the way to their own centres, all by the same part of it. `left` and `taking_part` are bool; who left, but takes
+    no part, is not moved.
     """
     xp = namespace(v)
     way, all_of_them = xp.where(taking_part, centre - v, 0.0), xp.ones(v.shape[-2])
@@ -153,34 +162,55 @@ def settled(setting: Setting, given: Live, state: State, succeeded: Array | None
         concerned, most = live | (succeeded & coordinates.margin), xp.where(succeeded, 1.0, most)
     if idle(concerned):
         return state
-    sd = xp.where(live, deviations(state) * state.A, setting.frozen_deviation)
-    m, deviation, leaving = held_margin(coordinates, setting.alpha, most, state.m, sd)
-    rests = leaving <= FREEZES_AT * setting.alpha * (1 + 1e-9)  # from a centre it is 2 alpha, rounded
-    state = state._replace(
-        m=xp.where(concerned, m, state.m),
-        A=xp.where(live, state.A * (deviation / sd), state.A),
-        leaving=leaving,
-    )
+    sd, alpha = xp.where(live, deviations(state) * state.A, setting.frozen_deviation), setting.alpha
+    tails = tails_of(coordinates, alpha, state.m, sd)
+    leaving, deviation = alpha + tails.beyond, sd
+    if not idle(concerned & (tails.short | (leaving > most))):
+        m, deviation, leaving = held_margin(tails, alpha, most, sd)
+        A = xp.where(live, state.A * (deviation / sd), state.A)
+        state = state._replace(m=xp.where(concerned, m, state.m), A=A)
+    state = state._replace(leaving=xp.where(concerned, leaving, state.leaving))
+    rests = leaving <= FREEZES_AT * alpha * (1 + 1e-9)  # from a centre it is 2 alpha, rounded
     freezes = live & rests
     revives = concerned & ~live & ~rests
     return state if idle(freezes | revives) else changed(state, freezes, revives, deviation)
 
 
-def held_margin(coordinates: Coordinates, alpha: float, most: Array, m: Array, sd: Array) -> tuple[Array, Array, Array]:
-    """m, the standard deviation and p, the probability of leaving the cell, held between `alpha` and `most`.
+class Tails(NamedTuple):
+    """The two sides on which the cell of the mean is left: (..., N) each, and what they have beyond their margin."""
 
-    Each tail has at least alpha / 2, or alpha where it is the only one; what is beyond that of both is reduced in
-    proportion, so that p is their sum before, or what it is held to.
-    """
-    xp = namespace(m)
-    k = cell_index(coordinates, m)
+    lower: Array  # where the cell ends
+    upper: Array
+    at_bottom: Array  # bool: the first cell has no lower tail
+    has_one: Array  # bool: the first and the last cell
+    least: Array  # the margin of a tail: alpha / 2, or alpha where it is the only one
+    beyond_low: Array  # what it has beyond that, at least 0
+    beyond_up: Array
+    beyond: Array  # both
+    short: Array  # bool: a tail has less
+
+
+def tails_of(coordinates: Coordinates, alpha: float, m: Array, sd: Array) -> Tails:
+    """Of N(m, sd^2)."""
+    xp, k = namespace(m), cell_index(coordinates, m)
     lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
     at_bottom, at_top = k <= 0.0, k >= coordinates.last
-    has_one = at_bottom | at_top  # tail; else two
-    p_low, p_up = xp.where(at_bottom, 0.0, ndtr((lower - m) / sd)), xp.where(at_top, 0.0, ndtr((m - upper) / sd))
-    least = xp.where(has_one, alpha, alpha / 2)  # of a tail
-    beyond_low, beyond_up = xp.maximum(p_low - least, 0.0), xp.maximum(p_up - least, 0.0)
-    beyond = beyond_low + beyond_up
+    has_one = at_bottom | at_top
+    least = xp.where(has_one, alpha, alpha / 2)
+    low = xp.where(at_bottom, 0.0, ndtr((lower - m) / sd) - least)
+    up = xp.where(at_top, 0.0, ndtr((m - upper) / sd) - least)
+    beyond_low, beyond_up = xp.maximum(low, 0.0), xp.maximum(up, 0.0)
+    short = xp.minimum(low, up) < 0.0
+    return Tails(lower, upper, at_bottom, has_one, least, beyond_low, beyond_up, beyond_low + beyond_up, short)
+
+
+def held_margin(tails: Tails, alpha: float, most: Array, sd: Array) -> tuple[Array, Array, Array]:
+    """m, the standard deviation and p, the probability of leaving the cell, held between `alpha` and `most`.
+
+    Each tail has at least its margin; what is beyond that of both is reduced in proportion, so that p is their sum
+    before, or what it is held to.
+    """
+    xp, (lower, upper, at_bottom, has_one, least, beyond_low, beyond_up, beyond, _) = namespace(sd), tails
     part = xp.minimum(1.0, (most - alpha) / xp.maximum(beyond, SHORTEST))
     x_low, x_up = ndtri(least + part * beyond_low), ndtri(least + part * beyond_up)  # negative
     deviation = xp.where(has_one, sd, (lower - upper) / xp.minimum(x_low + x_up, -1e-3))

@@ -63,12 +63,8 @@ class Setting:
     @cached_property
     def latent_bounds(self) -> tuple[Array, Array] | None:
         """(L, N) each, the same for every candidate: with one shape a comparison is twice as fast."""
-        low, high = self.coordinates.latent_low, self.coordinates.latent_high
-        return (
-            None
-            if low is None
-            else (np.tile(low, (self.strategy.popsize, 1)), np.tile(high, (self.strategy.popsize, 1)))
-        )
+        low, high, rows = self.coordinates.latent_low, self.coordinates.latent_high, np.ones((self.strategy.popsize, 1))
+        return None if low is None or high is None else (low * rows, high * rows)
 
     @cached_property
     def groups(self) -> Array:
@@ -123,13 +119,16 @@ class Setting:
 
     @cached_property
     def _paces(self) -> tuple[Array, list[list[float]]]:
-        table = paces(self.strategy, int(self.coordinates.margin.sum()))
-        return table, table.T.tolist()
+        return _listed(paces(self.strategy, int(self.coordinates.margin.sum())))
 
     @cached_property
     def _mutation_paces(self) -> tuple[Array, list[list[float]]]:
-        table = mutation_paces(int(self.settles.sum()), self.strategy.popsize)
-        return table, table.T.tolist()
+        return _listed(mutation_paces(int(self.settles.sum()), self.strategy.popsize))
+
+
+def _listed(table: Array) -> tuple[Array, list[list[float]]]:
+    """A table of paces, for batches of runs, and its columns as lists, for single ones."""
+    return table, table.T.tolist()
 
 
 def _looked_up(table: tuple[Array, list[list[float]]], number: Array) -> Iterable[Array | float]:

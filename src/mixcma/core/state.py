@@ -122,7 +122,7 @@ def decompose(state: State) -> State:
 
 
 def _all_beyond_frozen(live: Array) -> int:
-    """The coordinate beyond which all are known to be frozen; they take no part in the decomposition of a single run."""
+    """The coordinate beyond which all are known to be frozen: they take no part in a single run's decomposition."""
     n: int = live.shape[-1]
     return n - int(live[::-1].argmax()) if isinstance(live, np.ndarray) and live.ndim == 1 else n
 

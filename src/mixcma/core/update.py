@@ -8,7 +8,7 @@ from mixcma.core.strategy import Strategy
 
 def combine(w: Array, vectors: Array) -> Array:
     """sum_i w_i vectors_i: (..., L), (..., L, N) -> (..., N)."""
-    return w.dot(vectors) if w.ndim == 1 else namespace(vectors).vecmat(w, vectors)  # twice as fast for a single run
+    return w.dot(vectors) if w.ndim == 1 else namespace(w).vecmat(w, vectors)  # in a single run twice as fast
 
 
 def step_size_path(strategy: Strategy, p_sigma: Array, inverse_root: Array, mean_y: Array) -> Array:
