@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ def expected_norm(dimension: float) -> float:
     return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n**2))
 
 
+@lru_cache(maxsize=64)  # the restarts of a search have few population sizes
 def strategy(
     dimension: int, popsize: int | None = None, eigen_interval: int | None = None, categories: int = 0
 ) -> Strategy:
@@ -148,6 +150,7 @@ def margin_of(settling: int) -> float:
     return float(1 - 0.73 ** (1 / max(1, settling)))
 
 
+@lru_cache(maxsize=64)
 def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     """A column for each n from 0 to N, in the order of `Pace`; `integers` is D."""
     live, lam, mu_w = np.arange(strategy.dimension + 1.0), strategy.popsize, strategy.mu_w
@@ -183,6 +186,7 @@ def paces(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     )
 
 
+@lru_cache(maxsize=64)
 def mutation_paces(settling: int, popsize: int) -> NDArray[np.float64]:
     """A column for each n_F from 0 to D, the number of coordinates that can freeze, in the order of `MutationPace`."""
     frozen = np.maximum(np.arange(settling + 1.0), 1.0)
