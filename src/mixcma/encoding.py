@@ -257,24 +257,30 @@ class Decoder:
         self._names, self._float_names, self._cell_names = names, names[self._floats], names[self._floats.stop :]
         # faster to copy and fill than dicts that grow, and in order
         self._blank: Params = {**dict.fromkeys(space.names, 0), **space.constants}
+        self._shared: tuple[FloatArray | None, Params] = None, self._blank
 
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
         """(L, N), (L, N) or (1, N) -> L dicts."""
         rows: list[list[Value]] = floats[:, self._floats].tolist()
-        of_cells, names, blank = self._of_cells(k), self._names, self._blank
-        if len(of_cells) == 1:  # all have the same
-            names, blank = self._float_names, {**blank, **dict(zip(self._cell_names, of_cells[0]))}
+        if len(k) > 1:
+            names, blank, rows = self._names, self._blank, _joined(rows, self._of_cells(k))
         else:
-            rows = _joined(rows, of_cells)
+            names, blank = self._float_names, self._with_cells(k)
         params = [blank.copy() for _ in rows]
         for each, row in zip(params, rows):
             each.update(zip(names, row))
         return params
 
+    def _with_cells(self, k: FloatArray) -> Params:
+        """The values of the one row of cells that all have; the last answer is kept, since it is often asked again."""
+        if self._shared[0] is not k:
+            self._shared = k, {**self._blank, **dict(zip(self._cell_names, self._of_cells(k)[0]))}
+        return self._shared[1]
+
     def _of_cells(self, k: FloatArray) -> list[list[Value]]:
-        """The values of the variables that are no floats, a row for each row of cells; one where there are none."""
+        """The values of the variables that are no floats, a row for each row of cells."""
         _, ints, bools, listed = self._present
-        rows: list[list[Value]] = [[] for _ in k] if ints or bools or listed else [[]]
+        rows: list[list[Value]] = [[] for _ in k]
         if ints:
             index = k[:, self._ints].astype(np.int64)
             if self._beyond_floats:  # where the last index is not exact as a float

@@ -46,24 +46,24 @@ class NoiseSource:
         self._shape = (block_length(popsize, dimension), popsize, dimension)
         self._with_uniforms = uniforms
         self._block = -1
-        self._normals: FloatArray
-        self._uniforms: FloatArray
+        self._drawn: Noise  # of the whole block
 
     def __call__(self, generation: int) -> Noise:
         block, within = divmod(generation, self._shape[0])
         if block != self._block:
-            self._draw(block)
+            self._block, self._drawn = block, self._draw(block)
+        normal, order, geometric, sign = self._drawn
         if not self._with_uniforms:
-            return Noise(self._normals[within])
-        return _with_uniforms(self._normals[within], self._uniforms[within])
+            return Noise(normal[within])
+        return Noise(normal[within], order[within], geometric[within], sign[within])
 
-    def _draw(self, block: int) -> None:
+    def _draw(self, block: int) -> Noise:
         length, popsize, dimension = self._shape
-        self._block = block
-        self._normals = generator(*self._key, NORMALS, block).standard_normal(self._shape)
-        if self._with_uniforms:
-            draw = generator(*self._key, UNIFORMS, block)
-            self._uniforms = _flipped(draw.random((length, 2 * popsize + 1, dimension)))
+        normals = generator(*self._key, NORMALS, block).standard_normal(self._shape)
+        if not self._with_uniforms:
+            return Noise(normals)
+        draw = generator(*self._key, UNIFORMS, block)
+        return _with_uniforms(normals, _flipped(draw.random((length, 2 * popsize + 1, dimension))))
 
 
 class NoiseBatch:

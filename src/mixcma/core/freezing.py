@@ -7,7 +7,8 @@ from typing import NamedTuple
 from mixcma.core.categories import Learning, frequencies, learning, with_margin
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
 from mixcma.core.namespace import Array, held, idle, namespace, ndtr, ndtri, wide
-from mixcma.core.sampling import Noise, Sample
+from mixcma.core.ranking import leader
+from mixcma.core.sampling import Lead, Noise, Sample
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State, deviations, initial_state
 from mixcma.core.strategy import MutationPace
@@ -31,7 +32,7 @@ class Mutations(NamedTuple):
 
 
 def mutations(coordinates: Coordinates, given: Live, state: State, cell: Array, noise: Noise) -> Mutations | None:
-    """Of the frozen coordinates of the candidates; `cell` is that of m. None if no candidate is mutated, for sure.
+    """Of the frozen coordinates of the candidates; `cell`, (..., 1, N), is that of m. None if there is none, for sure.
 
     The normals of frozen coordinates are not used by the Gaussian: they decide how many coordinates of a candidate
     are mutated, so that P(k or more) = q / k.
@@ -46,7 +47,7 @@ def mutations(coordinates: Coordinates, given: Live, state: State, cell: Array, 
     reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / frozen) * (count >= 1.0)
     return Mutations(
         mutated=choice <= xp.minimum(reach, 1.0)[..., None],
-        cells=jumped(coordinates, cell[..., None, :], noise.geometric),
+        cells=jumped(coordinates, cell, noise.geometric),
     )
 
 
@@ -87,16 +88,17 @@ class Learnt(NamedTuple):
 
 
 def integers_learnt(
-    coordinates: Coordinates, given: Live, state: State, sample: Sample, leader: Array | None, w_plus: Array
+    coordinates: Coordinates, given: Live, state: State, sample: Sample, lead: Lead, w_plus: Array
 ) -> Learnt:
-    """Steps 1 to 3: adoption, success, centring. `leader` is that of `Lead`."""
-    xp, better = namespace(state.m), w_plus > 0.0
-    heard = better if leader is None else better | leader
-    if sample.left is None or idle(sample.left & heard[..., None]):
+    """Steps 1 to 3: adoption, success, centring."""
+    if sample.left is None:
+        return Learnt(state.m, sample, state.idle + 1.0, None)
+    xp, better, leads = namespace(state.m), w_plus > 0.0, leader(lead, w_plus.shape[-1])
+    if idle(sample.left & (better | leads)[..., None]):
         return Learnt(state.m, sample, state.idle + 1.0, None)
     m, left, adopted = state.m, sample.left & better[..., None], None
     if not given.none_frozen:
-        adopted = adoption(given, sample.left, leader)
+        adopted = (sample.left & leads[..., None]).any(axis=-2) & given.frozen
         # where so many are mutated that some are bound to be among the better half, only a new best is a success
         counts = given.some_active & (given.active | (state.level == 0.0)[..., None]) & ~adopted
         left = left & counts[..., None, :]
@@ -104,21 +106,15 @@ def integers_learnt(
     some = succeeded if adopted is None else succeeded | adopted
     waited = xp.where(some.any(axis=-1), 0.0, state.idle + 1.0)
     if adopted is not None:
-        m = frozen_mean(coordinates, m, sample.v, leader, w_plus, adopted, succeeded & given.frozen)
+        m = frozen_mean(coordinates, m, sample.v, leads, w_plus, adopted, succeeded & given.frozen)
     if not given.no_integers and not idle(succeeded & given.integers):
         taking_part = given.integers[..., None, :] & better[..., None]
         sample = centred_sample(coordinates, state, sample, left, taking_part)
     return Learnt(m, sample, waited, succeeded)
 
 
-def adoption(given: Live, left: Array, leader: Array | None) -> Array:
-    """The frozen coordinates (..., N) that take the leader's value at once."""
-    xp = namespace(left)
-    return xp.zeros_like(given.frozen) if leader is None else (left & leader[..., None]).any(axis=-2) & given.frozen
-
-
 def frozen_mean(
-    coordinates: Coordinates, m: Array, v: Array, leader: Array | None, w_plus: Array, adopted: Array, succeeded: Array
+    coordinates: Coordinates, m: Array, v: Array, leads: Array, w_plus: Array, adopted: Array, succeeded: Array
 ) -> Array:
     """The mean, with frozen coordinates where the leader or the successful mutations of integers take them."""
     xp, reach, revivable = namespace(m), coordinates.granularity, succeeded & coordinates.margin
@@ -126,8 +122,7 @@ def frozen_mean(
         return m
     away = v - m[..., None, :]
     pulled = combine(w_plus, xp.minimum(xp.maximum(away, -reach), reach))
-    led = 0.0 if leader is None else combine(leader * 1.0, away)
-    return m + xp.where(adopted, led, xp.where(revivable, pulled, 0.0))
+    return m + xp.where(adopted, combine(leads * 1.0, away), xp.where(revivable, pulled, 0.0))
 
 
 def centred_sample(coordinates: Coordinates, state: State, sample: Sample, left: Array, taking_part: Array) -> Sample:

@@ -306,8 +306,8 @@ class Mix(Cma):
         v = state.m[..., None, :] + step
         if setting.categories is not None:
             v = self._with_choices(setting, setting.categories, state, v, noise)
-        cell = cell_index(coordinates, state.m)
-        cells, left = (cell[..., None, :], None) if given.settled else self._cells(setting, cell, v)
+        cell = setting.cell(state.m)
+        cells, left = (cell, None) if given.settled else self._cells(setting, cell, v)
         changes = None if given.none_frozen else mutations(coordinates, given, state, cell, noise)
         if changes is not None:
             mutated, there = changes
@@ -335,16 +335,16 @@ class Mix(Cma):
     def _cells(self, setting: Setting, cell: Array, v: Array) -> tuple[Array, Array]:
         """Those of v, and where they are others than `cell`, that of m."""
         cells = cell_index(setting.coordinates, v)
-        return cells, setting.settles & (cells != cell[..., None, :])
+        return cells, setting.settles & (cells != cell)
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing; categories."""
         given, lead = setting.given(state), sample.lead
         assert lead is not None  # `tell` has looked
         if sample.cells is None:  # candidates that came one by one
-            cells, left = self._cells(setting, cell_index(setting.coordinates, state.m), sample.v)
+            cells, left = self._cells(setting, setting.cell(state.m), sample.v)
             sample = sample._replace(cells=cells, left=left)
-        integers = integers_learnt(setting.coordinates, given, state, sample, lead.leader, w_plus)
+        integers = integers_learnt(setting.coordinates, given, state, sample, lead, w_plus)
         after = settled(setting, given, learnt(setting, given, state, integers, lead, w_plus), integers.succeeded)
         return choices_learnt(setting, state, after, sample, w_plus, integers.succeeded)
 

@@ -65,6 +65,16 @@ def picked(rows: Array, index: Array) -> Array:
     return namespace(rows).take_along_axis(rows, chosen, axis=index.ndim).squeeze(index.ndim)
 
 
+def distinct(values: Array) -> bool:
+    """Whether no two numbers (..., L) of a run are known to be equal; a compiled text cannot know."""
+    if not isinstance(values, np.ndarray):
+        return False
+    if values.ndim == 1:
+        return len(set(values.tolist())) == len(values)
+    ordered = np.sort(values, axis=-1)
+    return not (ordered[..., 1:] == ordered[..., :-1]).any()
+
+
 def inner(a: Array, b: Array) -> Array:
     """sum_j a_j b_j: (..., N), (..., N) -> (...)."""
     return a.dot(b) if a.ndim == 1 else namespace(a).vecdot(a, b)

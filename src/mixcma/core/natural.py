@@ -28,14 +28,17 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: 
     p_sigma = wide(pace.keeps_sigma) * state.p_sigma + wide(pace.adds_sigma) * combine(of_paths(r, sample.older), z)
     length = xp.sqrt(inner(p_sigma, p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
-    w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, z)
+    norm_sq = xp.vecdot(z, z)  # (..., L)
+    w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, norm_sq)
     mean_y = combine(w, sample.y)
     path_y = mean_y if sample.older is None else combine(of_paths(w, sample.older), sample.y)
-    sums = combine(combine(w, z * z), setting.groups)  # of the d_j: (..., 3)
-    d = sums[..., 0] / pace.live
+    d = inner(w, norm_sq) / pace.live
     if sample.feasible is not None:
         eta = eta * caution(sample.feasible)
-    growth, A = step_sizes(pace, given.integers, state.A, sums, d, eta)
+    growth, A = eta / 2 * d, state.A
+    if not idle(pace.apart > 0.0):
+        sums = combine(combine(w, z * z), setting.groups)  # of the d_j: (..., 2)
+        growth, A = group_step_sizes(pace, given.integers, A, sums, d, eta)
     p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * path_y
     return State(
         m=integers.m + state.sigma * state.A * mean_y,
@@ -62,13 +65,15 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: 
     )
 
 
-def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, z: Array) -> tuple[Array, Array | float]:
-    """w (..., L) and eta_sigma (...): while the search moves, the farther candidates count more."""
+def moving_weights(pace: Pace, moves: Array, r: Array, w_plus: Array, norm_sq: Array) -> tuple[Array, Array | float]:
+    """w (..., L) and eta_sigma (...): while the search moves, the farther candidates count more.
+
+    `norm_sq` (..., L) is ||z||^2.
+    """
     if idle(moves):
         return r, pace.eta_sigma
-    xp = namespace(z)
-    lengths = xp.sqrt(xp.vecdot(z, z))  # (..., L)
-    far = w_plus * xp.exp(wide(pace.distance) * xp.minimum(lengths, wide(pace.twice_chi)))
+    xp = namespace(norm_sq)
+    far = w_plus * xp.exp(wide(pace.distance) * xp.minimum(xp.sqrt(norm_sq), wide(pace.twice_chi)))
     far = far / far.sum(axis=-1, keepdims=True) - 1.0 / r.shape[-1]
     return xp.where(moves[..., None], far, r), xp.where(moves, 1.0, pace.eta_sigma)
 
@@ -84,18 +89,17 @@ def caution(feasible: Array) -> Array:
     return xp.where(feasible > 0.0, xp.maximum(feasible, FEW_FEASIBLE) ** 2, 1.0)
 
 
-def step_sizes(pace: Pace, integers: Array, A: Array, sums: Array, d: Array, eta: Array | float) -> tuple[Array, Array]:
+def group_step_sizes(
+    pace: Pace, integers: Array, A: Array, sums: Array, d: Array, eta: Array | float
+) -> tuple[Array, Array]:
     """The change of log sigma (...), and A (..., N): the live `integers` have a step size of their own.
 
-    `sums` (..., 3) are those of d_j over all coordinates, the floats and the integers.
+    `sums` (..., 2) are those of d_j over the floats and the integers.
     """
-    growth = eta / 2 * d
-    if idle(pace.apart > 0.0):
-        return growth, A
-    xp, d_x, d_z = namespace(A), sums[..., 1] / pace.floats, sums[..., 2] / pace.integers
+    xp, d_x, d_z = namespace(A), sums[..., 0] / pace.floats, sums[..., 1] / pace.integers
     rate = eta / 2 * pace.apart
     relative = wide(factor(rate * (d_z - d_x)))
-    return growth + rate * (d_x - d), xp.where(integers, relative, 1.0) * A
+    return eta / 2 * d + rate * (d_x - d), xp.where(integers, relative, 1.0) * A
 
 
 def factor(growth: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, held, idle, namespace, paired, picked
+from mixcma.core.namespace import Array, distinct, held, idle, namespace, paired, picked
 from mixcma.core.sampling import Lead
 from mixcma.core.state import NOTHING
 from mixcma.core.strategy import Weighing
@@ -25,12 +25,9 @@ def _better(values: Array, violations: Array | None) -> Array:
 
 def weights_by_rank(weighing: Weighing, values: Array, violations: Array | None = None) -> Array:
     """The weight of each candidate; equal ones get the mean of the weights of the ranks they share."""
-    xp = namespace(values)
-    if violations is None:
-        ordered = xp.sort(values, axis=-1)
-        if idle(ordered[..., 1:] == ordered[..., :-1]):  # none are equal
-            return weighing.weights[values.argsort(axis=-1).argsort(axis=-1)]
-    better, sums = _better(values, violations), xp.asarray(weighing.sums)
+    if violations is None and distinct(values):
+        return weighing.weights[values.argsort(axis=-1).argsort(axis=-1)]
+    better, sums = _better(values, violations), namespace(values).asarray(weighing.sums)
     # the ranks it shares: first + 1, ..., last
     first, last = better.sum(axis=-1), values.shape[-1] - better.sum(axis=-2)
     return (sums[last] - sums[first]) / (last - first)
@@ -49,13 +46,18 @@ def lead(values: Array, violations: Array | None, v: Array, best: Array, point: 
     level = as_feasible & (abs(gap) <= ROUNDING * abs(value))
     better = (violation < before) | (as_feasible & (gap > 0.0))
     if idle(better):
-        return Lead(None, best, point, level * 1.0)
-    leader, there = xp.arange(values.shape[-1]) == first[..., None], picked(v, first)
-    own = paired(violation, least)
+        return Lead(first, better, best, point, level * 1.0)
+    own, there = paired(violation, least), picked(v, first)
     if idle(~better):
-        return Lead(leader, own, there, level * 1.0)
-    better = better[..., None]
-    return Lead(better & leader, xp.where(better, own, best), xp.where(better, there, point), level * 1.0)
+        return Lead(first, better, own, there, level * 1.0)
+    wider = better[..., None]
+    return Lead(first, better, xp.where(wider, own, best), xp.where(wider, there, point), level * 1.0)
+
+
+def leader(lead: Lead, candidates: int) -> Array:
+    """(..., L) bool: the best of the generation, if it is better than the best of the run before."""
+    xp = namespace(lead.best)
+    return lead.better[..., None] & (xp.arange(candidates) == lead.first[..., None])
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

@@ -22,7 +22,8 @@ class Noise(NamedTuple):
 class Lead(NamedTuple):
     """How the best candidate of a generation, the first of equal ones, compares with the best of the run."""
 
-    leader: Array | None  # (..., L) bool: it, if it is better; None where it is not, for sure
+    first: Array  # (...) its index
+    better: Array  # (...) bool: whether it is better
     best: Array  # (..., 2) violation and value of the best so far
     point: Array  # (..., N) its latent point
     level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixcma.core.categories import Categories, categories
-from mixcma.core.coordinates import Coordinates
+from mixcma.core.coordinates import Coordinates, cell_index
 from mixcma.core.namespace import Array, idle, namespace, ndtri, wide
 from mixcma.core.state import State
 from mixcma.core.strategy import MutationPace, Pace, Strategy, margin_of, mutation_paces, paces
@@ -41,6 +41,7 @@ class Setting:
     strategy: Strategy
     coordinates: Coordinates
     _last_given: list[Any] = field(default_factory=lambda: [None, None, None], init=False, repr=False)
+    _last_cell: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
 
     @cached_property
     def alpha(self) -> float:
@@ -52,8 +53,13 @@ class Setting:
         return categories(self.coordinates, self.alpha)
 
     @cached_property
+    def floats(self) -> int:
+        """How many there are; they are the first coordinates."""
+        return int((~self.coordinates.discrete).sum())
+
+    @cached_property
     def has_floats(self) -> bool:
-        return not self.coordinates.discrete.all()
+        return self.floats > 0
 
     @cached_property
     def all_but_first(self) -> Array:
@@ -68,15 +74,24 @@ class Setting:
 
     @cached_property
     def groups(self) -> Array:
-        """(N, 3): 1 for all, for floats, for integers. Categories count as floats, and have nothing to add."""
+        """(N, 2): 1 for floats, for integers. Categories count as floats, and have nothing to add."""
         integers = self.coordinates.margin
-        return np.stack([np.ones_like(integers), ~integers, integers], axis=-1) * 1.0
+        return np.stack([~integers, integers], axis=-1) * 1.0
 
     @cached_property
     def frozen_deviation(self) -> Array:
         """(N,): with it an integer leaves its cell from the centre with 2 alpha; 1 for floats."""
         deviation = self.coordinates.granularity / 2 / -float(ndtri(self.alpha))
         return np.where(self.coordinates.margin, deviation, 1.0)
+
+    def cell(self, m: Array) -> Array:
+        """That of the mean: (..., 1, N). In a single run the last answer is kept, since frozen integers do not move."""
+        if not isinstance(m, np.ndarray) or m.ndim > 1:
+            return cell_index(self.coordinates, m)[..., None, :]
+        last, place = self._last_cell, m[self.floats :].tobytes()
+        if last[0] != place:
+            last[:] = place, cell_index(self.coordinates, m)[None]
+        return last[1]
 
     def given(self, state: State) -> Live:
         """What depends on the live coordinates. The last answer is kept, since they seldom change."""
