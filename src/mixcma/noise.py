@@ -47,6 +47,8 @@ class NoiseSource:
         self._with_uniforms = uniforms
         self._block = -1
         self._drawn: Noise  # of the whole block
+        # memory that is touched for the first time is slow, so that of the uniforms, which nobody keeps, is used again
+        self._uniforms = np.empty((self._shape[0], 2 * popsize + 1, dimension) if uniforms else 0)
 
     def __call__(self, generation: int) -> Noise:
         block, within = divmod(generation, self._shape[0])
@@ -58,12 +60,10 @@ class NoiseSource:
         return Noise(normal[within], order[within], geometric[within], sign[within])
 
     def _draw(self, block: int) -> Noise:
-        length, popsize, dimension = self._shape
         normals = generator(*self._key, NORMALS, block).standard_normal(self._shape)
         if not self._with_uniforms:
             return Noise(normals)
-        draw = generator(*self._key, UNIFORMS, block)
-        return _with_uniforms(normals, _flipped(draw.random((length, 2 * popsize + 1, dimension))))
+        return _with_uniforms(normals, _flipped(generator(*self._key, UNIFORMS, block).random(out=self._uniforms)))
 
 
 class NoiseBatch:
@@ -113,7 +113,7 @@ class NoiseBatch:
 
 
 def _flipped(u: FloatArray) -> FloatArray:
-    """From [0, 1) to (0, 1], in place: memory that is touched for the first time is slow."""
+    """From [0, 1) to (0, 1], in place."""
     return np.subtract(1.0, u, out=u)
 
 

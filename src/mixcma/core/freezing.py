@@ -93,20 +93,22 @@ def integers_learnt(
     """Steps 1 to 3: adoption, success, centring."""
     if sample.left is None:
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    xp, better, leads = namespace(state.m), w_plus > 0.0, leader(lead, w_plus.shape[-1])
-    if idle(sample.left & (better | leads)[..., None]):
-        return Learnt(state.m, sample, state.idle + 1.0, None)
+    xp, better = namespace(state.m), w_plus > 0.0
     m, left, adopted = state.m, sample.left & better[..., None], None
     if not given.none_frozen:
-        adopted = (sample.left & leads[..., None]).any(axis=-2) & given.frozen
+        leads = leader(lead, w_plus.shape[-1])
+        adopted = sample.left & leads[..., None]
+    if idle(left) and (adopted is None or idle(adopted)):
+        return Learnt(m, sample, state.idle + 1.0, None)
+    succeeded = some = left.any(axis=-2)
+    if adopted is not None:
+        adopted = adopted.any(axis=-2) & given.frozen
         # where so many are mutated that some are bound to be among the better half, only a new best is a success
         counts = given.some_active & (given.active | (state.level == 0.0)[..., None]) & ~adopted
-        left = left & counts[..., None, :]
-    succeeded = left.any(axis=-2)
-    some = succeeded if adopted is None else succeeded | adopted
-    waited = xp.where(some.any(axis=-1), 0.0, state.idle + 1.0)
-    if adopted is not None:
+        left, succeeded = left & counts[..., None, :], succeeded & counts
+        some = succeeded | adopted
         m = frozen_mean(coordinates, m, sample.v, leads, w_plus, adopted, succeeded & given.frozen)
+    waited = xp.where(some.any(axis=-1), 0.0, state.idle + 1.0)
     if not given.no_integers and not idle(succeeded & given.integers):
         taking_part = given.integers[..., None, :] & better[..., None]
         sample = centred_sample(coordinates, state, sample, left, taking_part)
@@ -154,7 +156,9 @@ def settled(setting: Setting, given: Live, state: State, succeeded: Array | None
     xp, coordinates = namespace(state.m), setting.coordinates
     concerned, live, most = given.integers, given.integers, state.leaving
     if succeeded is not None:
-        concerned, most = live | (succeeded & coordinates.margin), xp.where(succeeded, 1.0, most)
+        most = xp.where(succeeded, 1.0, most)
+        if not given.none_frozen:
+            concerned = live | (succeeded & coordinates.margin)
     if idle(concerned):
         return state
     sd, alpha = xp.where(live, deviations(state) * state.A, setting.frozen_deviation), setting.alpha

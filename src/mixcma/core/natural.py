@@ -6,7 +6,7 @@ Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 from __future__ import annotations
 
 from mixcma.core.freezing import Learnt
-from mixcma.core.namespace import Array, held, idle, inner, namespace, wide
+from mixcma.core.namespace import Array, apart, exp, held, idle, inner, namespace, sqrt, wide
 from mixcma.core.sampling import Lead
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State
@@ -26,7 +26,7 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: 
     sample, pace = integers.sample, given.pace
     z, xp, r = sample.z, namespace(w_plus), w_plus - 1.0 / w_plus.shape[-1]
     p_sigma = wide(pace.keeps_sigma) * state.p_sigma + wide(pace.adds_sigma) * combine(of_paths(r, sample.older), z)
-    length = xp.sqrt(inner(p_sigma, p_sigma))
+    length = sqrt(inner(p_sigma, p_sigma))
     long = (state.long + 1.0) * (length >= pace.chi)
     norm_sq = xp.vecdot(z, z)  # (..., L)
     w, eta = moving_weights(pace, long >= LONG_ENOUGH, r, w_plus, norm_sq)
@@ -96,15 +96,15 @@ def group_step_sizes(
 
     `sums` (..., 2) are those of d_j over the floats and the integers.
     """
-    xp, d_x, d_z = namespace(A), sums[..., 0] / pace.floats, sums[..., 1] / pace.integers
-    rate = eta / 2 * pace.apart
+    of_floats, of_integers = apart(sums)
+    d_x, d_z, rate = of_floats / pace.floats, of_integers / pace.integers, eta / 2 * pace.apart
     relative = wide(factor(rate * (d_z - d_x)))
-    return eta / 2 * d + rate * (d_x - d), xp.where(integers, relative, 1.0) * A
+    return eta / 2 * d + rate * (d_x - d), namespace(A).where(integers, relative, 1.0) * A
 
 
 def factor(growth: Array) -> Array:
     """exp(growth), which is at most 1 at a time."""
-    return namespace(growth).exp(held(-1.0, growth, 1.0))
+    return exp(held(-1.0, growth, 1.0))
 
 
 def covariance(pace: Pace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array) -> Array:

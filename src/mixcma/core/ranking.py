@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, distinct, held, idle, namespace, paired, picked
+from mixcma.core.namespace import Array, apart, distinct, held, idle, namespace, paired, picked
 from mixcma.core.sampling import Lead
 from mixcma.core.state import NOTHING
 from mixcma.core.strategy import Weighing
@@ -35,7 +35,7 @@ def weights_by_rank(weighing: Weighing, values: Array, violations: Array | None 
 
 def lead(values: Array, violations: Array | None, v: Array, best: Array, point: Array) -> Lead:
     """The candidates `v`, (..., L, N), against the `best` of the run, which was at `point`."""
-    xp, before, value = namespace(values), best[..., 0], best[..., 1]
+    xp, (before, value) = namespace(values), apart(best)
     violation = 0.0 * before
     if violations is not None:
         violation = violations.min(axis=-1)

@@ -107,8 +107,8 @@ class Setting:
         xp, n = namespace(live), self.strategy.dimension
         active = xp.concat([live[..., :n], open_], axis=-1) > 0.0
         frozen, integers = self.settles & ~active, self.coordinates.margin & (live > 0.0)
-        varying = active.sum(axis=-1)
-        mutation = MutationPace._make(_looked_up(self._mutation_paces, frozen.sum(axis=-1)))
+        varying = active.sum(axis=-1)  # all others are frozen
+        mutation = MutationPace._make(_looked_up(self._mutation_paces, active.shape[-1] - varying))
         always = xp.where(varying > 0, mutation.mutates_always, 1.0)
         return Live(
             pace=Pace._make(_looked_up(self._paces, live.sum(axis=-1))),
@@ -116,7 +116,7 @@ class Setting:
             active=active,
             frozen=frozen,
             integers=integers,
-            some_active=active.any(axis=-1, keepdims=True),
+            some_active=(varying > 0)[..., None],
             varying=varying,
             live_rows=live[..., None, :] * xp.ones((self.strategy.popsize, 1)),
             none_frozen=idle(frozen),
