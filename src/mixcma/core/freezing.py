@@ -104,7 +104,7 @@ def integers_learnt(
     if adopted is not None:
         adopted = adopted.any(axis=-2) & given.frozen
         # where so many are mutated that some are bound to be among the better half, only a new best is a success
-        counts = given.some_active & (given.active | (state.level == 0.0)[..., None]) & ~adopted
+        counts = given.some_active & (given.active | wide(state.level == 0.0)) & ~adopted
         left, succeeded = left & counts[..., None, :], succeeded & counts
         some = succeeded | adopted
         m = frozen_mean(coordinates, m, sample.v, leads, w_plus, adopted, succeeded & given.frozen)

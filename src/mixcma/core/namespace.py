@@ -15,6 +15,8 @@ Array = Any
 SMALLEST_NORM_SQ = 1e-300
 # What NumPy's functions work on: arrays, and the numbers that single runs have in their place.
 _NUMPY = (np.ndarray, np.generic, float)
+# One number, or truth, of a single run.
+_NUMBER = (float, bool, np.bool_)
 # Numbers of an array in which the cost of a call counts more than that of going through them.
 SMALL = 5000
 
@@ -46,8 +48,8 @@ def _special(x: Array) -> Any:
 
 
 def wide(number: Array | float) -> Array | float:
-    """What is one number a run, (...), so that it stands beside vectors: (..., 1). In a single run a float does."""
-    return number if isinstance(number, float) else number[..., None]
+    """What is one number a run, (...), so that it stands beside vectors: (..., 1). That of a single run does."""
+    return number if isinstance(number, _NUMBER) else number[..., None]
 
 
 def held(low: Array | float, x: Array | float, high: float) -> Array | float:
@@ -109,6 +111,13 @@ def paired(first: Array | float, second: Array | float) -> Array:
 def squared_norm(vectors: Array) -> Array:
     """||.||^2 over the last axis, which is kept with length 1."""
     return namespace(vectors).vecdot(vectors, vectors)[..., None]
+
+
+def everywhere(mask: Array | bool) -> bool:
+    """Whether a mask is known to select everything."""
+    if isinstance(mask, np.ndarray):
+        return bool(mask.all())
+    return isinstance(mask, bool | np.bool_) and bool(mask)
 
 
 def idle(mask: Array | bool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, apart, distinct, held, idle, namespace, paired, picked
+from mixcma.core.namespace import Array, apart, distinct, everywhere, held, idle, namespace, paired, picked, wide
 from mixcma.core.sampling import Lead
 from mixcma.core.state import NOTHING
 from mixcma.core.strategy import Weighing
@@ -48,16 +48,16 @@ def lead(values: Array, violations: Array | None, v: Array, best: Array, point: 
     if idle(better):
         return Lead(first, better, best, point, level * 1.0)
     own, there = paired(violation, least), picked(v, first)
-    if idle(~better):
+    if everywhere(better):
         return Lead(first, better, own, there, level * 1.0)
-    wider = better[..., None]
+    wider = wide(better)
     return Lead(first, better, xp.where(wider, own, best), xp.where(wider, there, point), level * 1.0)
 
 
 def leader(lead: Lead, candidates: int) -> Array:
     """(..., L) bool: the best of the generation, if it is better than the best of the run before."""
     xp = namespace(lead.best)
-    return lead.better[..., None] & (xp.arange(candidates) == lead.first[..., None])
+    return wide(lead.better) & (xp.arange(candidates) == lead.first[..., None])
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:
