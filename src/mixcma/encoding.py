@@ -166,6 +166,7 @@ class Encoding:
         self._axis_of = dict(zip(self.names, self.axes))
         self.coordinates = _coordinates(self.axes)
         self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
+        self._tiled = self._for_points(1)
         self._decoder = Decoder(space, self.names, self.axes)
 
     @property
@@ -186,11 +187,18 @@ class Encoding:
 
         Their `cells` may be known, (L, N), or (1, N) where all have the same.
         """
+        if len(self._tiled.origin) != len(latent):
+            self._tiled = self._for_points(len(latent))
         if cells is not None and self.coordinates.log is None and self.coordinates.low is None:
-            return self._decoder(float_values(self.coordinates, latent), cells)  # nothing can overflow
+            return self._decoder(float_values(self._tiled, latent), cells)  # nothing can overflow
         with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
-            floats = float_values(self.coordinates, latent)
+            floats = float_values(self._tiled, latent)
             return self._decoder(floats, cell_index(self.coordinates, latent) if cells is None else cells)
+
+    def _for_points(self, count: int) -> Coordinates:
+        """With an origin and a scale for each of so many points: arrays of one shape are combined twice as fast."""
+        origin, scale = (np.tile(part, (count, 1)) for part in (self.coordinates.origin, self.coordinates.scale))
+        return self.coordinates._replace(origin=origin, scale=scale)
 
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -85,8 +84,7 @@ class Snapshot(NamedTuple):
     arrays: dict[str, NDArray[np.float64]]
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The best evaluation so far: feasible before infeasible, then less violation, then less value."""
 
     params: Params

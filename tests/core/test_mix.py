@@ -235,7 +235,7 @@ def test_the_probability_of_leaving_is_held_between_the_margin_and_what_it_was(
     most = max(most, alpha)
     before, cell = np.array([m]), max(0.0, np.ceil(m - 0.5))
     lower, upper = cell - 0.5, cell + 0.5
-    tails = tails_of(coordinates, alpha, before, np.array([sd]))
+    tails = tails_of(coordinates, cell_index(coordinates, before), alpha, before, np.array([sd]))
     after, deviation, p = held_margin(tails, alpha, np.array([most]), np.array([sd]))
     tails = [norm.cdf((lower - after) / deviation) if lower > 0 else 0.0, norm.sf((upper - after) / deviation)]
     if upper > 4:
@@ -244,7 +244,8 @@ def test_the_probability_of_leaving_is_held_between_the_margin_and_what_it_was(
     assert sum(tails) == pytest.approx(p, rel=1e-9)
     assert alpha * (1 - 1e-9) <= p[0] <= most * (1 + 1e-9)
     assert all(tail >= (alpha / 2 if inner else 0.0) * (1 - 1e-9) for tail in tails)
-    again = held_margin(tails_of(coordinates, alpha, after, deviation), alpha, np.array([most]), deviation)
+    tails = tails_of(coordinates, cell_index(coordinates, after), alpha, after, deviation)
+    again = held_margin(tails, alpha, np.array([most]), deviation)
     np.testing.assert_allclose([again[0], again[1]], [after, deviation], rtol=1e-6, atol=1e-12)
 
 

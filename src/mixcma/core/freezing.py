@@ -40,11 +40,12 @@ def mutations(coordinates: Coordinates, given: Live, state: State, cell: Array, 
     xp, pace = namespace(cell), given.mutation
     q, frozen = wide(mutation_rate(pace, state.idle, state.level)), wide(pace.frozen)
     u = ndtr(combine(given.frozen_direction, noise.normal.mT))  # (..., L)
-    if idle(u <= q):
+    some = u <= q
+    if idle(some):
         return None
     count = xp.minimum(xp.floor(q / u), frozen)
     choice = noise.sign + given.out_of_reach[..., None, :]  # beyond 1 for those that are not frozen
-    reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / frozen) * (count >= 1.0)
+    reach = xp.maximum(choice.min(axis=-1), (count - 1.0) / frozen) * some
     return Mutations(
         mutated=choice <= xp.minimum(reach, 1.0)[..., None],
         cells=jumped(coordinates, cell, noise.geometric),
@@ -66,8 +67,8 @@ def jumped(coordinates: Coordinates, cell: Array, uniform: Array) -> Array:
     Where there is none, it is the neighbour on the other side. Of a category it is any other choice.
     """
     xp = namespace(uniform)
-    away = 2.0 * uniform - 1.0
-    length = xp.floor(1.0 / xp.sqrt(xp.maximum(xp.abs(away), SHORTEST)))
+    away = uniform - 0.5
+    length = xp.floor(xp.sqrt(0.5 / xp.maximum(xp.abs(away), SHORTEST)))
     first, last = (cell == 0.0) * 1.0, coordinates.last - (cell == coordinates.last)  # but for the cell itself
     there = xp.minimum(xp.maximum(cell + xp.copysign(length, away), first), last)
     categories = len(coordinates.choices)
@@ -161,8 +162,10 @@ def settled(setting: Setting, given: Live, state: State, succeeded: Array | None
             concerned = live | (succeeded & coordinates.margin)
     if idle(concerned):
         return state
-    sd, alpha = xp.where(live, deviations(state) * state.A, setting.frozen_deviation), setting.alpha
-    tails = tails_of(coordinates, alpha, state.m, sd)
+    sd, alpha = deviations(state) * state.A, setting.alpha
+    if not given.none_frozen:
+        sd = xp.where(live, sd, setting.frozen_deviation)
+    tails = tails_of(coordinates, setting.cell(state.m)[..., 0, :], alpha, state.m, sd)
     leaving, deviation = alpha + tails.beyond, sd
     if not idle(concerned & (tails.short | (leaving > most))):
         m, deviation, leaving = held_margin(tails, alpha, most, sd)
@@ -189,9 +192,9 @@ class Tails(NamedTuple):
     short: Array  # bool: a tail has less
 
 
-def tails_of(coordinates: Coordinates, alpha: float, m: Array, sd: Array) -> Tails:
-    """Of N(m, sd^2)."""
-    xp, k = namespace(m), cell_index(coordinates, m)
+def tails_of(coordinates: Coordinates, k: Array, alpha: float, m: Array, sd: Array) -> Tails:
+    """Of N(m, sd^2); k is the cell of m."""
+    xp = namespace(m)
     lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
     at_bottom, at_top = k <= 0.0, k >= coordinates.last
     has_one = at_bottom | at_top
@@ -218,18 +221,26 @@ def held_margin(tails: Tails, alpha: float, most: Array, sd: Array) -> tuple[Arr
 
 def changed(state: State, freezes: Array, revives: Array, deviation: Array) -> State:
     """Those that freeze or live again have the identity in C and no paths; frozen ones are 0 in its roots."""
-    xp = namespace(state.m)
-    changes, begins, identity = freezes | revives, revives * 1.0, xp.eye(state.C.shape[-1])
-    kept = xp.where(changes, 0.0, 1.0)
-    between_kept, of_begins = kept[..., :, None] * kept[..., None, :], begins[..., None] * identity
-    return state._replace(
-        A=xp.where(revives, deviation / state.sigma, state.A),
-        C=between_kept * state.C + changes[..., None] * identity,
-        root=between_kept * state.root + of_begins,
-        inverse_root=between_kept * state.inverse_root + of_begins,
+    xp, identity = namespace(state.m), namespace(state.m).eye(state.C.shape[-1])
+    changes = freezes | revives
+    kept = 1.0 - changes
+    both_kept = kept[..., :, None] * kept[..., None, :]
+    state = state._replace(
+        C=both_kept * state.C + changes[..., None] * identity,
+        root=both_kept * state.root,
+        inverse_root=both_kept * state.inverse_root,
         p_sigma=kept * state.p_sigma,
         p_c=kept * state.p_c,
-        live=xp.where(changes, begins, state.live),
+        live=kept * state.live,
+    )
+    if idle(revives):
+        return state
+    begins = revives[..., None] * identity
+    return state._replace(
+        A=xp.where(revives, deviation / state.sigma, state.A),
+        root=state.root + begins,
+        inverse_root=state.inverse_root + begins,
+        live=state.live + revives,
     )
 
 

@@ -373,9 +373,8 @@ def tell(
     if sample.penalty is not None:
         values = values + sample.penalty
     if method.follows_the_leader:
-        sample = sample._replace(lead=lead(values, violations, sample.v, state.best, state.recalled))
-        if violations is not None:
-            sample = sample._replace(feasible=(violations == 0.0).sum(axis=-1) / values.shape[-1])
+        found = lead(values, violations, sample.v, state.best, state.recalled)
+        sample = Sample(*sample[:-1], found)  # faster than _replace
     bounds, v = setting.latent_bounds if method.keep_inside else None, sample.v
     if bounds is not None and not idle((v < bounds[0]) | (v > bounds[1])):
         slack = method.slack if setting.has_floats else 0.0

@@ -52,6 +52,11 @@ def wide(number: Array | float) -> Array | float:
     return number if isinstance(number, _NUMBER) else number[..., None]
 
 
+def wider(number: Array | float) -> Array | float:
+    """The same beside matrices: (..., 1, 1)."""
+    return number if isinstance(number, _NUMBER) else number[..., None, None]
+
+
 def held(low: Array | float, x: Array | float, high: float) -> Array | float:
     """x, or the bound that it is beyond. Of the number of a single run Python finds it several times as fast."""
     if isinstance(x, float):

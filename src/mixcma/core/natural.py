@@ -6,7 +6,7 @@ Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 from __future__ import annotations
 
 from mixcma.core.freezing import Learnt
-from mixcma.core.namespace import Array, apart, exp, held, idle, inner, namespace, sqrt, wide
+from mixcma.core.namespace import Array, apart, exp, held, idle, inner, namespace, sqrt, wide, wider
 from mixcma.core.sampling import Lead
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import State
@@ -33,8 +33,8 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: 
     mean_y = combine(w, sample.y)
     path_y = mean_y if sample.older is None else combine(of_paths(w, sample.older), sample.y)
     d = inner(w, norm_sq) / pace.live
-    if sample.feasible is not None:
-        eta = eta * caution(sample.feasible)
+    if lead.feasible is not None:
+        eta = eta * caution(lead.feasible)
     growth, A = eta / 2 * d, state.A
     if not idle(pace.apart > 0.0):
         sums = combine(combine(w, z * z), setting.groups)  # of the d_j: (..., 2)
@@ -116,11 +116,6 @@ def covariance(pace: Pace, C: Array, w: Array, y: Array, x: Array, d: Array, p_c
     """
     kept, u = 1.0 - pace.eta_C / 2 * d, (wide(pace.eta_C / 2) * w)[..., None] * y
     x_C = x @ C
-    one_side = u.mT @ (_beside(pace.keeps_C * kept) * x_C + (_beside(pace.keeps_C / 2) * (x_C @ x.mT)) @ u)
+    one_side = u.mT @ (wider(pace.keeps_C * kept) * x_C + (wider(pace.keeps_C / 2) * (x_C @ x.mT)) @ u)
     rank_one = p_c[..., :, None] * (wide(pace.c_1) * p_c)[..., None, :]
-    return _beside(pace.keeps_C * kept * kept) * C + (one_side + one_side.mT) + rank_one
-
-
-def _beside(number: Array | float) -> Array | float:
-    """One number a run, beside matrices."""
-    return wide(wide(number))
+    return wider(pace.keeps_C * kept * kept) * C + (one_side + one_side.mT) + rank_one

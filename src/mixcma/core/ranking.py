@@ -36,9 +36,9 @@ def weights_by_rank(weighing: Weighing, values: Array, violations: Array | None 
 def lead(values: Array, violations: Array | None, v: Array, best: Array, point: Array) -> Lead:
     """The candidates `v`, (..., L, N), against the `best` of the run, which was at `point`."""
     xp, (before, value) = namespace(values), apart(best)
-    violation = 0.0 * before
+    violation, feasible = 0.0 * before, None
     if violations is not None:
-        violation = violations.min(axis=-1)
+        violation, feasible = violations.min(axis=-1), (violations == 0.0).sum(axis=-1) / values.shape[-1]
         values = xp.where(violations == violation[..., None], values, xp.inf)
     first = values.argmin(axis=-1)
     least = held(-NOTHING, picked(values, first), NOTHING)
@@ -46,12 +46,12 @@ def lead(values: Array, violations: Array | None, v: Array, best: Array, point: 
     level = as_feasible & (abs(gap) <= ROUNDING * abs(value))
     better = (violation < before) | (as_feasible & (gap > 0.0))
     if idle(better):
-        return Lead(first, better, best, point, level * 1.0)
+        return Lead(first, better, best, point, level * 1.0, feasible)
     own, there = paired(violation, least), picked(v, first)
     if everywhere(better):
-        return Lead(first, better, own, there, level * 1.0)
-    wider = wide(better)
-    return Lead(first, better, xp.where(wider, own, best), xp.where(wider, there, point), level * 1.0)
+        return Lead(first, better, own, there, level * 1.0, feasible)
+    chosen, where = xp.where(wide(better), own, best), xp.where(wide(better), there, point)
+    return Lead(first, better, chosen, where, level * 1.0, feasible)
 
 
 def leader(lead: Lead, candidates: int) -> Array:

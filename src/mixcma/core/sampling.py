@@ -27,6 +27,7 @@ class Lead(NamedTuple):
     best: Array  # (..., 2) violation and value of the best so far
     point: Array  # (..., N) its latent point
     level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0
+    feasible: Array | None  # (...) the share of all candidates that violate nothing; None if nothing is violated
 
 
 class Sample(NamedTuple):
@@ -41,7 +42,6 @@ class Sample(NamedTuple):
     older: Array | None = None  # (..., L) bool: drawn by an older state of the run, see `delayed`; None if none was
     penalty: Array | None = None  # (..., L) added to the objective's value before ranking
     better: Array | None = None  # (..., L) the weights of the better half, for a method that also uses those of all
-    feasible: Array | None = None  # (...) the share of candidates that violate nothing; None if all
     lead: Lead | None = None  # the best of the generation and that of the run: mix
 
 
