@@ -258,6 +258,7 @@ class Decoder:
         integers = axes[self._ints]
         self._first = np.array([int(a.first) for a in integers], dtype=np.int64)
         self._spacing = np.array([int(a.spacing) for a in integers], dtype=np.int64)
+        self._spaced = bool((self._spacing != 1).any())
         self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
         self._beyond_floats = bool((self._last > 2**53).any())
         self._present = [start < end for start, end in itertools.pairwise(ends)]
@@ -293,7 +294,7 @@ class Decoder:
             index = k[:, self._ints].astype(np.int64)
             if self._beyond_floats:  # where the last index is not exact as a float
                 index = np.minimum(index, self._last)
-            rows = (self._first + self._spacing * index).tolist()
+            rows = (self._first + (self._spacing * index if self._spaced else index)).tolist()
         if bools:
             rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())
         if listed:

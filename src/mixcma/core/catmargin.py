@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mixcma.core import update
-from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
+from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, ends
 from mixcma.core.freezing import centred
 from mixcma.core.namespace import Array, namespace, ndtr, ndtri, squared_norm
 from mixcma.core.sampling import Sample
@@ -56,7 +56,7 @@ def capped(
     """
     xp, half = namespace(m), alpha / 2
     k = cell_index(coordinates, m)
-    lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
+    lower, upper = ends(coordinates, k)
     at_bottom, at_edge = k <= 0.0, (k <= 0.0) | (k >= coordinates.last)
     sd = spread * A
     # the first or the last cell

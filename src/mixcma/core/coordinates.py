@@ -101,6 +101,14 @@ def threshold_above(coordinates: Coordinates, k: Array) -> Array:
     return threshold
 
 
+def ends(coordinates: Coordinates, k: Array) -> tuple[Array, Array]:
+    """The thresholds below and above cell k."""
+    above = threshold_above(coordinates, k)
+    if coordinates.log_grid is None and coordinates.tables is None:
+        return above - coordinates.width, above
+    return threshold_above(coordinates, k - 1.0), above
+
+
 def cell_centre(coordinates: Coordinates, k: Array) -> Array:
     """The latent point of the value of cell k; meaningless for floats."""
     xp = namespace(k)

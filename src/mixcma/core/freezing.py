@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mixcma.core.categories import Learning, frequencies, learning, with_margin
-from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, threshold_above
+from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, ends
 from mixcma.core.namespace import Array, held, idle, namespace, ndtr, ndtri, wide
 from mixcma.core.ranking import leader
 from mixcma.core.sampling import Lead, Noise, Sample
@@ -94,7 +94,7 @@ def integers_learnt(
     """Steps 1 to 3: adoption, success, centring."""
     if sample.left is None:
         return Learnt(state.m, sample, state.idle + 1.0, None)
-    xp, better = namespace(state.m), w_plus > 0.0
+    better = w_plus > 0.0
     m, left, adopted = state.m, sample.left & better[..., None], None
     if not given.none_frozen:
         leads = leader(lead, w_plus.shape[-1])
@@ -109,7 +109,7 @@ def integers_learnt(
         left, succeeded = left & counts[..., None, :], succeeded & counts
         some = succeeded | adopted
         m = frozen_mean(coordinates, m, sample.v, leads, w_plus, adopted, succeeded & given.frozen)
-    waited = xp.where(some.any(axis=-1), 0.0, state.idle + 1.0)
+    waited = (state.idle + 1.0) * ~some.any(axis=-1)
     if not given.no_integers and not idle(succeeded & given.integers):
         taking_part = given.integers[..., None, :] & better[..., None]
         sample = centred_sample(coordinates, state, sample, left, taking_part)
@@ -195,7 +195,7 @@ class Tails(NamedTuple):
 def tails_of(coordinates: Coordinates, k: Array, alpha: float, m: Array, sd: Array) -> Tails:
     """Of N(m, sd^2); k is the cell of m."""
     xp = namespace(m)
-    lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
+    lower, upper = ends(coordinates, k)
     at_bottom, at_top = k <= 0.0, k >= coordinates.last
     has_one = at_bottom | at_top
     least = xp.where(has_one, alpha, alpha / 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from mixcma.core.coordinates import Coordinates, cell_index, threshold_above
+from mixcma.core.coordinates import Coordinates, cell_index, ends
 from mixcma.core.namespace import Array, namespace, ndtr, ndtri
 
 # m is rounded to the spacing of floats around it; so much wider, no tail falls short because of that.
@@ -23,7 +23,7 @@ def corrected(coordinates: Coordinates, alpha: Array | float, m: Array, sd: Arra
     """
     xp = namespace(m)
     k = cell_index(coordinates, m)
-    lower, upper = threshold_above(coordinates, k - 1.0), threshold_above(coordinates, k)
+    lower, upper = ends(coordinates, k)
     at_bottom, at_top = k <= 0.0, k >= coordinates.last
     p_low, p_up = ndtr((lower - m) / sd), ndtr((m - upper) / sd)
     m_edge = _edge(alpha, m, sd, lower, upper, at_bottom)

@@ -335,7 +335,8 @@ class Mix(Cma):
     def _cells(self, setting: Setting, cell: Array, v: Array) -> tuple[Array, Array]:
         """Those of v, and where they are others than `cell`, that of m."""
         cells = cell_index(setting.coordinates, v)
-        return cells, setting.settles & (cells != cell)
+        left = cells != cell
+        return cells, left if setting.all_settle else setting.settles & left
 
     def update(self, setting: Setting, state: State, sample: Sample, w_plus: Array) -> State:
         """Adoption, success and centring of integers; the Gaussian; margin and freezing; categories."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.linalg import lapack
 
 # A NumPy or a JAX array: the one text of core/ runs on both, so no narrower type holds.
 Array = Any
@@ -86,6 +87,19 @@ def distinct(values: Array) -> bool:
 def inner(a: Array, b: Array) -> Array:
     """sum_j a_j b_j: (..., N), (..., N) -> (...)."""
     return a.dot(b) if a.ndim == 1 else namespace(a).vecdot(a, b)
+
+
+def eigh(C: Array) -> tuple[Array, Array]:
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors.
+
+    Of a single one LAPACK is called without NumPy's checks, which take as long as a small matrix does.
+    """
+    if isinstance(C, np.ndarray) and C.ndim == 2:
+        eigenvalues, B, failed = lapack.dsyevd(C.T)
+        if not failed:
+            return eigenvalues, B
+    eigenvalues, B = namespace(C).linalg.eigh(C)
+    return eigenvalues, B
 
 
 def sqrt(x: Array) -> Array:

@@ -133,6 +133,11 @@ class Setting:
         return self.coordinates.margin | categories
 
     @cached_property
+    def all_settle(self) -> bool:
+        """Whether all that is discrete does."""
+        return bool((self.settles == self.coordinates.discrete).all())
+
+    @cached_property
     def _paces(self) -> tuple[Array, list[list[float]]]:
         return _listed(paces(self.strategy, int(self.coordinates.margin.sum())))
 

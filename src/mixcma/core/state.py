@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixcma.core.namespace import Array, idle, namespace
+from mixcma.core.namespace import Array, eigh, idle, namespace
 
 # Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
 # condition number that ends the run, not as a NaN.
@@ -107,17 +107,17 @@ def decompose(state: State) -> State:
     if not idle(live == 0.0):  # the rows and columns of frozen coordinates are those of the identity
         inside = live[..., :, None] * live[..., None, :]
         C = inside * C + (1.0 - live)[..., None] * xp.eye(n)
-    eigenvalues, B = xp.linalg.eigh(C)
+    eigenvalues, B = eigh(C)
     eigenvalues = xp.maximum(eigenvalues, SMALLEST_EIGENVALUE)
     D = xp.sqrt(eigenvalues)[..., None, :]
     root, inverse_root = (B * D) @ B.mT, (B / D) @ B.mT
     if inside is not None:
         root, inverse_root = inside * root, inside * inverse_root
     if n < state.live.shape[-1]:
-        C, root, inverse_root = (
-            _framed(state.live.shape[-1], *of) for of in ((C, 1.0), (root, 0.0), (inverse_root, 0.0))
-        )
-        eigenvalues = np.sort(np.concatenate([eigenvalues, np.ones(len(C) - n)]))
+        nothing, ones = np.zeros_like(state.C), np.ones_like(state.m)
+        C, root, inverse_root = _begun(np.diag(ones), C), _begun(nothing, root), _begun(nothing.copy(), inverse_root)
+        ones[:n] = eigenvalues
+        eigenvalues = np.sort(ones)
     return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
 
 
@@ -127,11 +127,10 @@ def _all_beyond_frozen(live: Array) -> int:
     return n - int(live[::-1].argmax()) if isinstance(live, np.ndarray) and live.ndim == 1 else n
 
 
-def _framed(size: int, block: Array, diagonal: float) -> Array:
-    """The matrix (size, size) that begins with the block; nothing else off the diagonal, and there `diagonal`."""
-    n, matrix = len(block), np.zeros((size, size))
+def _begun(matrix: Array, block: Array) -> Array:
+    """The matrix with its first rows and columns set."""
+    n = len(block)
     matrix[:n, :n] = block
-    matrix.reshape(-1)[n * (size + 1) :: size + 1] = diagonal
     return matrix
 
 
