@@ -67,6 +67,13 @@ def test_the_noise_of_a_batch_is_that_of_its_runs() -> None:
                 assert np.array_equal(left[row], right)
 
 
+def test_the_noise_of_a_generation_does_not_depend_on_what_was_asked_for_before() -> None:
+    source, other = (NoiseSource(5, 1, 30, 100, uniforms=True) for _ in range(2))
+    in_order = [[part.copy() for part in source(generation)] for generation in range(12)]
+    for generation in (11, 3, 7, 0, 11):
+        assert all(np.array_equal(*pair) for pair in zip(in_order[generation], other(generation)))
+
+
 def test_chunks_of_noise_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run_many(problem("SphereInt", 4), "im", 5, seed=1)
     monkeypatch.setattr("mixcma.noise.CHUNK_NUMBERS", 300)

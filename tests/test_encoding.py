@@ -148,6 +148,22 @@ def test_rows_are_decoded_independently(point):
 
 
 @given(points())
+def test_one_row_of_cells_goes_with_all_points(point):
+    space, params = point
+    encoding = Encoding(space)
+    latent = np.stack([encoding.encode(params)] * 3)
+    discrete = encoding.coordinates.discrete
+    latent[1:, ~discrete] = encoding.initial_mean[~discrete]
+    cells = cell_index(encoding.coordinates, latent)[:1]
+    decoded = encoding.decode(latent, cells)
+    assert decoded == encoding.decode(latent)
+    assert [list(each) for each in decoded] == [list(space)] * 3
+    assert encoding.decode(latent, cells) == decoded  # what was kept of it is as it was
+    other = cell_index(encoding.coordinates, encoding.initial_mean[None])
+    assert encoding.decode(encoding.initial_mean[None], other) == encoding.decode(encoding.initial_mean[None])
+
+
+@given(points())
 def test_the_core_values_are_those_of_the_parameters(point):
     space, params = point
     encoding = Encoding(space)

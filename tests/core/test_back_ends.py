@@ -119,6 +119,20 @@ def test_a_batch_is_a_loop(method: Cma) -> None:
         assert_equal_states(one, alone, rtol=1e-9)
 
 
+@pytest.mark.parametrize("live", ["11110000", "11011000", "00000001", "00000000", "11111111"])
+def test_who_is_frozen_is_no_part_of_the_decomposition(live: str) -> None:
+    Z = np.random.default_rng(3).normal(size=(40, 8))
+    state = initial_state(np.zeros(8))._replace(C=Z.T @ Z / 40, live=np.array([float(flag) for flag in live]))
+    alone, in_a_batch = decompose(state), decompose(State(*(np.asarray(part)[None] for part in state[:-1]), 0))
+    kept = np.flatnonzero(state.live)
+    np.testing.assert_allclose(
+        alone.root[np.ix_(kept, kept)] @ alone.root[np.ix_(kept, kept)], state.C[np.ix_(kept, kept)]
+    )
+    for name in ("C", "root", "inverse_root", "eigenvalues"):
+        one, other = getattr(alone, name), getattr(in_a_batch, name)[0]
+        np.testing.assert_allclose(one, other, atol=1e-12, err_msg=name)
+
+
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
 def test_the_text_can_be_traced_and_compiled(method: Cma) -> None:
     noise, setting = noises(method, 1)[0], SETTINGS[method.pairs]

@@ -8,9 +8,9 @@ from mixcma.core.categories import Learning, frequencies, learning, with_margin
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, ends
 from mixcma.core.namespace import Array, held, idle, namespace, ndtr, ndtri, wide
 from mixcma.core.ranking import leader
-from mixcma.core.sampling import Lead, Noise, Sample
+from mixcma.core.sampling import Noise, Sample
 from mixcma.core.setting import Live, Setting
-from mixcma.core.state import State, deviations, initial_state
+from mixcma.core.state import Lead, State, deviations, initial_state
 from mixcma.core.strategy import MutationPace
 from mixcma.core.update import combine
 

@@ -102,6 +102,18 @@ def eigh(C: Array) -> tuple[Array, Array]:
     return eigenvalues, B
 
 
+def zeros_at_the_end(vector: Array) -> int:
+    """How many there are for sure, unless all are zeros: known in a single run."""
+    return int((vector[::-1] != 0.0).argmax()) if isinstance(vector, np.ndarray) and vector.ndim == 1 else 0
+
+
+def framed(block: Array, size: int, diagonal: float) -> Array:
+    """The matrix (size, size) of a single run that begins with the block; the rest is 0, or `diagonal` on that."""
+    matrix, n = np.zeros((size, size)) if diagonal == 0.0 else diagonal * np.eye(size), len(block)
+    matrix[:n, :n] = block
+    return matrix
+
+
 def sqrt(x: Array) -> Array:
     """Of one number a run. Python is several times as fast where there is a single one, as in `exp`."""
     return math.sqrt(x) if isinstance(x, float) else namespace(x).sqrt(x)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from mixcma.core.freezing import Learnt
 from mixcma.core.namespace import Array, apart, exp, held, idle, inner, namespace, sqrt, wide, wider
-from mixcma.core.sampling import Lead
 from mixcma.core.setting import Live, Setting
-from mixcma.core.state import State
+from mixcma.core.state import Lead, State
 from mixcma.core.strategy import Pace
 from mixcma.core.update import combine
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mixcma.core.namespace import Array, apart, distinct, everywhere, held, idle, namespace, paired, picked, wide
-from mixcma.core.sampling import Lead
-from mixcma.core.state import NOTHING
+from mixcma.core.state import NOTHING, Lead
 from mixcma.core.strategy import Weighing
 
 # Values whose difference is a smaller part of them are taken for equal.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mixcma.core.namespace import SMALLEST_NORM_SQ, Array, namespace, squared_norm
-from mixcma.core.state import State
+from mixcma.core.state import Lead, State
 from mixcma.core.strategy import Strategy
 
 
@@ -17,17 +17,6 @@ class Noise(NamedTuple):
     order: Array = None  # (..., N)
     geometric: Array = None  # (..., L, N)
     sign: Array = None  # (..., L, N)
-
-
-class Lead(NamedTuple):
-    """How the best candidate of a generation, the first of equal ones, compares with the best of the run."""
-
-    first: Array  # (...) its index
-    better: Array  # (...) bool: whether it is better
-    best: Array  # (..., 2) violation and value of the best so far
-    point: Array  # (..., N) its latent point
-    level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0
-    feasible: Array | None  # (...) the share of all candidates that violate nothing; None if nothing is violated
 
 
 class Sample(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixcma.core.namespace import Array, eigh, idle, namespace
+from mixcma.core.namespace import Array, eigh, framed, idle, namespace, zeros_at_the_end
 
 # Eigenvalues are held above this, so that a C that lost positive definiteness shows up as a
 # condition number that ends the run, not as a NaN.
@@ -40,6 +40,17 @@ class State(NamedTuple):
     rate: Array  # (..., 3) of that: gamma, Delta and delta
     open: Array  # (..., N_cat) mix: 1 or, for a category that has settled, 0
     generation: Array | int  # t, the same for all runs of a batch
+
+
+class Lead(NamedTuple):
+    """How the best candidate of a generation, the first of equal ones, compares with the best of the run."""
+
+    first: Array  # (...) its index
+    better: Array  # (...) bool: whether it is better
+    best: Array  # (..., 2) violation and value of the best so far
+    point: Array  # (..., N) its latent point
+    level: Array  # (...) 1 if it is as good as the best of the run, up to rounding, else 0
+    feasible: Array | None  # (...) the share of all candidates that violate nothing; None if nothing is violated
 
 
 def initial_state(m: Array, choices: Array | tuple[int, ...] = ()) -> State:
@@ -102,7 +113,8 @@ def decompose(state: State) -> State:
 
     The symmetric roots do not depend on the signs and order of the eigenvectors, so back ends agree.
     """
-    n = _all_beyond_frozen(state.live)
+    size = state.live.shape[-1]
+    n = size - zeros_at_the_end(state.live)  # who is frozen at the end is no part of it
     xp, C, live, inside = namespace(state.C), state.C[..., :n, :n], state.live[..., :n], None
     if not idle(live == 0.0):  # the rows and columns of frozen coordinates are those of the identity
         inside = live[..., :, None] * live[..., None, :]
@@ -113,25 +125,10 @@ def decompose(state: State) -> State:
     root, inverse_root = (B * D) @ B.mT, (B / D) @ B.mT
     if inside is not None:
         root, inverse_root = inside * root, inside * inverse_root
-    if n < state.live.shape[-1]:
-        nothing, ones = np.zeros_like(state.C), np.ones_like(state.m)
-        C, root, inverse_root = _begun(np.diag(ones), C), _begun(nothing, root), _begun(nothing.copy(), inverse_root)
-        ones[:n] = eigenvalues
-        eigenvalues = np.sort(ones)
+    if n < size:
+        C, root, inverse_root = framed(C, size, 1.0), framed(root, size, 0.0), framed(inverse_root, size, 0.0)
+        eigenvalues = np.sort(np.append(eigenvalues, np.ones(size - n)))
     return state._replace(C=C, eigenvalues=eigenvalues, root=root, inverse_root=inverse_root)
-
-
-def _all_beyond_frozen(live: Array) -> int:
-    """The coordinate beyond which all are known to be frozen: they take no part in a single run's decomposition."""
-    n: int = live.shape[-1]
-    return n - int(live[::-1].argmax()) if isinstance(live, np.ndarray) and live.ndim == 1 else n
-
-
-def _begun(matrix: Array, block: Array) -> Array:
-    """The matrix with its first rows and columns set."""
-    n = len(block)
-    matrix[:n, :n] = block
-    return matrix
 
 
 def deviations(state: State) -> Array:
