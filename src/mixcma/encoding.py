@@ -2,141 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.coordinates import LARGEST_FLOAT, LARGEST_LOG, Coordinates, LogGrid, Tables, cell_index, float_values
+from mixcma.axis import Axis, Pairs, axis
+from mixcma.core.coordinates import LARGEST_FLOAT, Coordinates, LogGrid, Tables, cell_index, float_values
 from mixcma.core.stopping import LARGEST_SCALE
+from mixcma.decoder import Decoder, values_of
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
 FloatArray = NDArray[np.float64]
 
-# The default initial standard deviation is this part of the range.
-INITIAL_FRACTION = 0.25
 # Random starts of floats without bounds lie within this many standard deviations of the mean.
 START_REACH = 2.0
 
 
 # The order of the latent coordinates; those that are searched as categories come last.
 KIND_ORDER: tuple[type[Variable], ...] = (Float, Int, Bool, Discrete, Categorical)
-# What has two values can be searched as a number with a threshold, or as a category.
-Pairs = Literal["numbers", "categories"]
 # Cells narrower than this part of the largest latent number cannot be told apart around it.
 NARROWEST_CELL = 8 * sys.float_info.epsilon
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One free variable as a line: value = decode(t), searched in u = (t - origin) / scale.
-
-    For an integer, t counts steps from its lowest value, or is the logarithm of the value.
-    """
-
-    origin: float
-    scale: float
-    mean: float  # t where the search starts
-    low: float  # t of the smallest and the largest value, infinite without a bound
-    high: float
-    bounds: tuple[float, float]  # the bounds of a float in its own units, else infinite
-    cells: int  # number of values, 0 for floats
-    first: float  # value of the first cell, distance of evenly spaced values;
-    spacing: float  # for arbitrary sets both count the values
-    log: bool
-    values: tuple[float, ...] | None  # for arbitrary sets
-    category: bool = False  # t is the place of the choice in the list, and neighbours mean nothing
-
-    def latent(self, t: float) -> float:
-        return (t - self.origin) / self.scale
-
-    def position(self, value: float) -> float:
-        """The t of a value, or of a mean between values."""
-        if self.log:
-            return math.log(value)
-        if self.cells and self.values is None:
-            return (value - self.first) / self.spacing
-        return value
-
-
-def axis(variable: Variable, pairs: Pairs = "numbers") -> Axis:
-    """The line on which `variable` is searched."""
-    if (pairs == "categories" and variable.size == 2) or (isinstance(variable, Categorical) and variable.size != 2):
-        return _category_axis(variable)
-    if isinstance(variable, Float):
-        return _float_axis(variable)
-    if isinstance(variable, Discrete):
-        values = tuple(float(value) for value in variable.values)
-        line = _line(values[0], values[-1], len(values), variable)
-        return Axis(**line, first=0.0, spacing=1.0, log=False, values=values)
-    if isinstance(variable, Bool | Categorical):
-        return Axis(**_line(0.0, 1.0, 2, variable), first=0.0, spacing=1.0, log=False, values=None)
-    assert isinstance(variable, Int)
-    return _int_axis(variable)
-
-
-def _category_axis(variable: Variable) -> Axis:
-    """The latent number is the place of the choice. Of two values the mean says how probable the second is at first."""
-    cells, ends, (low, high) = variable.size or 0, (-math.inf, math.inf), variable.hull
-    start = (cells - 1) / 2 if variable.mean is None else (variable.mean - low) / (high - low)
-    return Axis(0.0, 1.0, start, 0.0, cells - 1.0, ends, cells, 0.0, 1.0, False, None, category=True)
-
-
-def _float_axis(variable: Float) -> Axis:
-    low = -math.inf if variable.low is None else variable.low
-    high = math.inf if variable.high is None else variable.high
-    bounds = (low, high)
-    if variable.log:
-        low, high = math.log(low), min(LARGEST_LOG, math.log(high) if math.isfinite(high) else math.inf)
-    bounded = math.isfinite(low) and math.isfinite(high) and not (variable.log and variable.high is None)
-    mean = _transformed(variable.mean, variable.log)
-    std = variable.std or (INITIAL_FRACTION * (high - low) if bounded else 1.0)
-    if mean is None:
-        middle = low / 2 + high / 2 if bounded else 0.0
-        mean = middle if bounded else _within(_within(middle, low + std, high - std), low, high)
-    origin = low if math.isfinite(low) else 0.0
-    return Axis(origin, std, mean, low, high, bounds, 0, 0.0, 0.0, variable.log, None)
-
-
-def _within(number: float, low: float, high: float) -> float:
-    return max(low, min(number, high))
-
-
-def _int_axis(variable: Int) -> Axis:
-    cells = (variable.high - variable.low) // variable.step + 1
-    if variable.log:
-        line = _line(math.log(variable.low), math.log(variable.high), cells, variable)
-        line["mean"] = _transformed(variable.mean, True) if variable.mean else line["mean"]
-        return Axis(**line, first=variable.low, spacing=variable.step, log=True, values=None)
-    counted = Int(0, cells - 1, std=variable.std and variable.std / variable.step)
-    line = _line(0.0, float(cells - 1), cells, counted)
-    if variable.mean is not None:
-        line["mean"] = (variable.mean - variable.low) / variable.step
-    return Axis(**line, first=variable.low, spacing=variable.step, log=False, values=None)
-
-
-def _line(low: float, high: float, cells: int, variable: Variable) -> dict[str, Any]:
-    """Bounds, scale and start of a discrete variable; its range includes half a cell on either side."""
-    scale = variable.std or INITIAL_FRACTION * (high - low) * (cells / (cells - 1))
-    return {
-        "origin": low,
-        "scale": scale,
-        "mean": low / 2 + high / 2 if variable.mean is None else variable.mean,
-        "low": low,
-        "high": high,
-        "bounds": (-math.inf, math.inf),
-        "cells": cells,
-    }
-
-
-def _transformed(value: float | None, log: bool) -> float | None:
-    return math.log(value) if log and value is not None else value
 
 
 class Encoding:
@@ -241,88 +130,6 @@ def _start_ends(line: Axis) -> tuple[float, float]:
     low = mean - START_REACH if math.isinf(line.bounds[0]) else line.latent(line.low)
     high = mean + START_REACH if math.isinf(line.bounds[1]) else line.latent(line.high)
     return low, high
-
-
-class Decoder:
-    """Floats and cell indices -> dicts of true Python values, in the order of the space.
-
-    Each kind of variable is a block of columns that is converted at once.
-    """
-
-    def __init__(self, space: Space, names: Sequence[str], axes: Sequence[Axis]) -> None:
-        blocks = [_block(space[name], line) for name, line in zip(names, axes)]
-        ends = np.cumsum([0] + [blocks.count(block) for block in ("float", "int", "bool", "listed")]).tolist()
-        self._floats, self._ints, self._bools, self._listed = (
-            slice(start, end) for start, end in itertools.pairwise(ends)
-        )
-        integers = axes[self._ints]
-        self._first = np.array([int(a.first) for a in integers], dtype=np.int64)
-        self._spacing = np.array([int(a.spacing) for a in integers], dtype=np.int64)
-        self._spaced = bool((self._spacing != 1).any())
-        self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
-        self._beyond_floats = bool((self._last > 2**53).any())
-        self._present = [start < end for start, end in itertools.pairwise(ends)]
-        self._values = [values_of(space[name]) for name in names[self._listed]]
-        self._names, self._float_names, self._cell_names = names, names[self._floats], names[self._floats.stop :]
-        # faster to copy and fill than dicts that grow, and in order
-        self._blank: Params = {**dict.fromkeys(space.names, 0), **space.constants}
-        self._shared: tuple[FloatArray | None, Params] = None, self._blank
-
-    def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
-        """(L, N), (L, N) or (1, N) -> L dicts."""
-        rows: list[list[Value]] = floats[:, self._floats].tolist()
-        if len(k) > 1:
-            names, blank, rows = self._names, self._blank, _joined(rows, self._of_cells(k))
-        else:
-            names, blank = self._float_names, self._with_cells(k)
-        params = [blank.copy() for _ in rows]
-        for each, row in zip(params, rows):
-            each.update(zip(names, row))
-        return params
-
-    def _with_cells(self, k: FloatArray) -> Params:
-        """The values of the one row of cells that all have; the last answer is kept, since it is often asked again."""
-        if self._shared[0] is not k:
-            self._shared = k, {**self._blank, **dict(zip(self._cell_names, self._of_cells(k)[0]))}
-        return self._shared[1]
-
-    def _of_cells(self, k: FloatArray) -> list[list[Value]]:
-        """The values of the variables that are no floats, a row for each row of cells."""
-        _, ints, bools, listed = self._present
-        rows: list[list[Value]] = [[] for _ in k]
-        if ints:
-            index = k[:, self._ints].astype(np.int64)
-            if self._beyond_floats:  # where the last index is not exact as a float
-                index = np.minimum(index, self._last)
-            rows = (self._first + (self._spacing * index if self._spaced else index)).tolist()
-        if bools:
-            rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())
-        if listed:
-            indices = k[:, self._listed].astype(np.int64).tolist()
-            rows = _joined(rows, [[z[i] for z, i in zip(self._values, row)] for row in indices])
-        return rows
-
-
-def _block(variable: Variable, line: Axis) -> str:
-    """How the values of a column are found: "listed" by the index of their cell."""
-    if line.category:
-        return "listed"
-    if isinstance(variable, Bool):
-        return "bool"
-    return "float" if isinstance(variable, Float) else "int" if isinstance(variable, Int) else "listed"
-
-
-def values_of(variable: Variable) -> tuple[Value, ...]:
-    """All values of a variable that is no float, in order."""
-    if isinstance(variable, Bool):
-        return (False, True)
-    if isinstance(variable, Int):
-        return tuple(range(variable.low, variable.high + 1, variable.step))
-    return tuple(variable.choices if isinstance(variable, Categorical) else cast(Discrete, variable).values)
-
-
-def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
-    return list(map(operator.add, left, right))
 
 
 def _coordinates(axes: Sequence[Axis]) -> Coordinates:

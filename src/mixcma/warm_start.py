@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.axis import INITIAL_FRACTION
 from mixcma.core.state import State, initial_state, started_from
-from mixcma.encoding import INITIAL_FRACTION, Encoding
+from mixcma.encoding import Encoding
 from mixcma.outcome import Outcome, interpret
 from mixcma.space import Params
 

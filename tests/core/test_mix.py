@@ -13,8 +13,9 @@ from scipy.stats import norm
 
 from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Space
 from mixcma.core.coordinates import cell_centre, cell_index, values_at
-from mixcma.core.freezing import centred, held_margin, jumped, mutation_rate, returned, tails_of
+from mixcma.core.freezing import centred, held_margin, returned, tails_of
 from mixcma.core.methods import Mix, tell
+from mixcma.core.mutating import jumped, mutation_rate
 from mixcma.core.natural import caution, covariance
 from mixcma.core.state import State, decompose, initial_state
 from mixcma.core.strategy import MutationPace, Pace, mutation_paces, paces, strategy

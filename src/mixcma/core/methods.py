@@ -14,7 +14,7 @@ from mixcma.core.box import box_penalty, distance_outside, overshoot
 from mixcma.core.categories import Categories, Learning, drawn, frequencies, learning
 from mixcma.core.catmargin import numbers_learnt
 from mixcma.core.coordinates import cell_centre, cell_index
-from mixcma.core.freezing import choices_learnt, integers_learnt, mutations, settled
+from mixcma.core.freezing import choices_learnt, integers_learnt, settled
 from mixcma.core.integer_mutation import (
     Recall,
     RecallOn,
@@ -23,6 +23,7 @@ from mixcma.core.integer_mutation import (
     mutation,
 )
 from mixcma.core.margin import corrected
+from mixcma.core.mutating import mutations
 from mixcma.core.namespace import Array, idle, namespace, squared_norm
 from mixcma.core.natural import learnt
 from mixcma.core.ranking import lead, penalised_ranks, weights_by_rank

@@ -1,0 +1,98 @@
+"""Floats and cells -> parameters: dicts of true Python values."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.axis import Axis
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable
+
+FloatArray = NDArray[np.float64]
+
+
+class Decoder:
+    """Floats and cell indices -> dicts of true Python values, in the order of the space.
+
+    Each kind of variable is a block of columns that is converted at once.
+    """
+
+    def __init__(self, space: Space, names: Sequence[str], axes: Sequence[Axis]) -> None:
+        blocks = [_block(space[name], line) for name, line in zip(names, axes)]
+        ends = np.cumsum([0] + [blocks.count(block) for block in ("float", "int", "bool", "listed")]).tolist()
+        self._floats, self._ints, self._bools, self._listed = (
+            slice(start, end) for start, end in itertools.pairwise(ends)
+        )
+        integers = axes[self._ints]
+        self._first = np.array([int(a.first) for a in integers], dtype=np.int64)
+        self._spacing = np.array([int(a.spacing) for a in integers], dtype=np.int64)
+        self._spaced = bool((self._spacing != 1).any())
+        self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
+        self._beyond_floats = bool((self._last > 2**53).any())
+        self._present = [start < end for start, end in itertools.pairwise(ends)]
+        self._values = [values_of(space[name]) for name in names[self._listed]]
+        self._names, self._float_names, self._cell_names = names, names[self._floats], names[self._floats.stop :]
+        # faster to copy and fill than dicts that grow, and in order
+        self._blank: Params = {**dict.fromkeys(space.names, 0), **space.constants}
+        self._shared: tuple[FloatArray | None, Params] = None, self._blank
+
+    def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
+        """(L, N), (L, N) or (1, N) -> L dicts."""
+        rows: list[list[Value]] = floats[:, self._floats].tolist()
+        if len(k) > 1:
+            names, blank, rows = self._names, self._blank, _joined(rows, self._of_cells(k))
+        else:
+            names, blank = self._float_names, self._with_cells(k)
+        params = [blank.copy() for _ in rows]
+        for each, row in zip(params, rows):
+            each.update(zip(names, row))
+        return params
+
+    def _with_cells(self, k: FloatArray) -> Params:
+        """The values of the one row of cells that all have; the last answer is kept, since it is often asked again."""
+        if self._shared[0] is not k:
+            self._shared = k, {**self._blank, **dict(zip(self._cell_names, self._of_cells(k)[0]))}
+        return self._shared[1]
+
+    def _of_cells(self, k: FloatArray) -> list[list[Value]]:
+        """The values of the variables that are no floats, a row for each row of cells."""
+        _, ints, bools, listed = self._present
+        rows: list[list[Value]] = [[] for _ in k]
+        if ints:
+            index = k[:, self._ints].astype(np.int64)
+            if self._beyond_floats:  # where the last index is not exact as a float
+                index = np.minimum(index, self._last)
+            rows = (self._first + (self._spacing * index if self._spaced else index)).tolist()
+        if bools:
+            rows = _joined(rows, (k[:, self._bools] > 0.5).tolist())
+        if listed:
+            indices = k[:, self._listed].astype(np.int64).tolist()
+            rows = _joined(rows, [[z[i] for z, i in zip(self._values, row)] for row in indices])
+        return rows
+
+
+def _block(variable: Variable, line: Axis) -> str:
+    """How the values of a column are found: "listed" by the index of their cell."""
+    if line.category:
+        return "listed"
+    if isinstance(variable, Bool):
+        return "bool"
+    return "float" if isinstance(variable, Float) else "int" if isinstance(variable, Int) else "listed"
+
+
+def values_of(variable: Variable) -> tuple[Value, ...]:
+    """All values of a variable that is no float, in order."""
+    if isinstance(variable, Bool):
+        return (False, True)
+    if isinstance(variable, Int):
+        return tuple(range(variable.low, variable.high + 1, variable.step))
+    return tuple(variable.choices if isinstance(variable, Categorical) else cast(Discrete, variable).values)
+
+
+def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:
+    return list(map(operator.add, left, right))
