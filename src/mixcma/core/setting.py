@@ -11,7 +11,7 @@ import numpy as np
 
 from mixcma.core.categories import Categories, categories
 from mixcma.core.coordinates import Coordinates, cell_index
-from mixcma.core.namespace import Array, idle, namespace, ndtri, wide
+from mixcma.core.namespace import Array, held, idle, namespace, ndtri, wide
 from mixcma.core.state import State
 from mixcma.core.strategy import MutationPace, Pace, Strategy, margin_of, mutation_paces, paces
 
@@ -109,7 +109,7 @@ class Setting:
         frozen, integers = self.settles & ~active, self.coordinates.margin & (live > 0.0)
         varying = active.sum(axis=-1)  # all others are frozen
         mutation = MutationPace._make(_looked_up(self._mutation_paces, active.shape[-1] - varying))
-        always = xp.where(varying > 0, mutation.mutates_always, 1.0)
+        always = held(1.0 * (varying == 0), mutation.mutates_always, 1.0)
         return Live(
             pace=Pace._make(_looked_up(self._paces, live.sum(axis=-1))),
             mutation=mutation._replace(mutates_always=always),
