@@ -411,7 +411,7 @@ def test_numbers_alone_are_solved() -> None:
 # The package of the paper's authors
 
 
-def package_run(run: CatMargin, popsize: int | None = None):  # type: ignore[no-untyped-def]
+def package_run(run: CatMargin, popsize: int | None = None):  # type: ignore[no-untyped-def]  # it may be missing
     """The package's object for the same space (floats before integers) and the same start."""
     cmaes = pytest.importorskip("cmaes")
     floats = run.n - len(run.discrete)

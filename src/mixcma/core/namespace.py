@@ -124,7 +124,7 @@ def exp(x: Array) -> Array:
     return math.exp(x) if isinstance(x, float) else namespace(x).exp(x)
 
 
-def apart(pairs: Array) -> tuple[Array, Array]:
+def unpaired(pairs: Array) -> tuple[Array, Array]:
     """Two numbers a run: (..., 2) -> (...), (...)."""
     if isinstance(pairs, np.ndarray) and pairs.ndim == 1:
         first, second = pairs.tolist()

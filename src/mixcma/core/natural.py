@@ -6,7 +6,7 @@ Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 from __future__ import annotations
 
 from mixcma.core.freezing import Learnt
-from mixcma.core.namespace import Array, apart, exp, held, idle, inner, namespace, sqrt, wide, wider
+from mixcma.core.namespace import Array, exp, held, idle, inner, namespace, sqrt, unpaired, wide, wider
 from mixcma.core.setting import Live, Setting
 from mixcma.core.state import Lead, State
 from mixcma.core.strategy import Pace
@@ -37,7 +37,8 @@ def learnt(setting: Setting, given: Live, state: State, integers: Learnt, lead: 
     growth, A = eta / 2 * d, state.A
     if not idle(pace.apart > 0.0):
         sums = combine(combine(w, z * z), setting.groups)  # of the d_j: (..., 2)
-        growth, A = group_step_sizes(pace, given.integers, A, sums, d, eta)
+        more, A = group_step_sizes(pace, given.integers, A, sums, d, eta)
+        growth = growth + more
     p_c = wide(pace.keeps_c) * state.p_c + wide(pace.adds_c * (length < pace.twice_chi)) * path_y
     return State(
         m=integers.m + state.sigma * state.A * mean_y,
@@ -91,14 +92,14 @@ def caution(feasible: Array) -> Array:
 def group_step_sizes(
     pace: Pace, integers: Array, A: Array, sums: Array, d: Array, eta: Array | float
 ) -> tuple[Array, Array]:
-    """The change of log sigma (...), and A (..., N): the live `integers` have a step size of their own.
+    """What log sigma changes by beside (...), and A (..., N): the live `integers` have a step size of their own.
 
     `sums` (..., 2) are those of d_j over the floats and the integers.
     """
-    of_floats, of_integers = apart(sums)
+    of_floats, of_integers = unpaired(sums)
     d_x, d_z, rate = of_floats / pace.floats, of_integers / pace.integers, eta / 2 * pace.apart
     relative = wide(factor(rate * (d_z - d_x)))
-    return eta / 2 * d + rate * (d_x - d), namespace(A).where(integers, relative, 1.0) * A
+    return rate * (d_x - d), namespace(A).where(integers, relative, 1.0) * A
 
 
 def factor(growth: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.namespace import Array, apart, distinct, everywhere, held, idle, namespace, paired, picked, wide
+from mixcma.core.namespace import Array, distinct, everywhere, held, idle, namespace, paired, picked, unpaired, wide
 from mixcma.core.state import NOTHING, Lead
 from mixcma.core.strategy import Weighing
 
@@ -34,7 +34,7 @@ def weights_by_rank(weighing: Weighing, values: Array, violations: Array | None 
 
 def lead(values: Array, violations: Array | None, v: Array, best: Array, point: Array) -> Lead:
     """The candidates `v`, (..., L, N), against the `best` of the run, which was at `point`."""
-    xp, (before, value) = namespace(values), apart(best)
+    xp, (before, value) = namespace(values), unpaired(best)
     violation, feasible = 0.0 * before, None
     if violations is not None:
         violation, feasible = violations.min(axis=-1), (violations == 0.0).sum(axis=-1) / values.shape[-1]
