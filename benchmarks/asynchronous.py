@@ -32,9 +32,9 @@ from rich.progress import track
 from rich.table import Table
 
 from mixcma import Optimizer, Space, minimize
-from mixcma.outcome import Outcome
 from mixcma.problems.paper import Problem, problem
-from mixcma.stream import Stream
+from mixcma.run.outcome import Outcome
+from mixcma.run.stream import Stream
 
 BAR = 0.65
 

@@ -29,10 +29,10 @@ from rich.table import Table
 
 from mixcma import Categorical, Optimizer, Space
 from mixcma.core.methods import METHODS
-from mixcma.outcome import Outcome
 from mixcma.problems.paper import problem
+from mixcma.run.outcome import Outcome
+from mixcma.run.stream import Drawn, Stream
 from mixcma.space import Params
-from mixcma.stream import Drawn, Stream
 
 PROBLEMS = ("SphereInt", "SphereOneMax", "SphereCategories", "EllipsoidInt", "EllipsoidOneMax")
 CHOICES = ("a", "b", "c", "d", "e")

@@ -2,11 +2,11 @@
 
 from mixcma.core.methods import CatMargin, Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping, StopReason
-from mixcma.driver import minimize, resume
-from mixcma.optimizer import Best, Candidate, Optimizer
-from mixcma.outcome import Outcome
-from mixcma.progress import Progress
-from mixcma.result import Result, Run
+from mixcma.run.optimizer import Best, Candidate, Optimizer
+from mixcma.run.outcome import Outcome
+from mixcma.search.driver import minimize, resume
+from mixcma.search.progress import Progress
+from mixcma.search.result import Result, Run
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Space
 from mixcma.version import __version__
 

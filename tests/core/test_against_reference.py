@@ -13,8 +13,8 @@ from mixcma.core.coordinates import values_at
 from mixcma.core.methods import Cma, IntegerMutation, Margin, Setting, tell
 from mixcma.core.state import decompose, initial_state
 from mixcma.core.strategy import strategy
-from mixcma.encoding import Encoding
-from mixcma.noise import NoiseSource
+from mixcma.latent.encoding import Encoding
+from mixcma.run.noise import NoiseSource
 from tests.reference.constants import constants
 from tests.reference.run import Noise as ReferenceNoise
 from tests.reference.run import Reference

@@ -14,8 +14,8 @@ from mixcma.core.coordinates import values_at
 from mixcma.core.methods import tell
 from mixcma.core.sampling import Noise
 from mixcma.core.state import State, decompose, initial_state
-from mixcma.encoding import Encoding
-from mixcma.optimizer import setting_of
+from mixcma.latent.encoding import Encoding
+from mixcma.run.optimizer import setting_of
 
 SPACE = Space(
     {

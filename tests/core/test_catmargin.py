@@ -15,9 +15,9 @@ from mixcma.core.categories import Learning, categories, drawn, learning, with_m
 from mixcma.core.coordinates import values_at
 from mixcma.core.methods import CatMargin, tell
 from mixcma.core.state import decompose, initial_state
-from mixcma.encoding import Encoding
-from mixcma.noise import NoiseSource
-from mixcma.optimizer import setting_of
+from mixcma.latent.encoding import Encoding
+from mixcma.run.noise import NoiseSource
+from mixcma.run.optimizer import setting_of
 from tests.core.test_against_reference import latent_values
 from tests.reference.catmargin import Category
 from tests.reference.catmargin import CatMargin as Literal

@@ -16,8 +16,8 @@ from mixcma.core.methods import Setting, tell
 from mixcma.core.sampling import Noise, Sample
 from mixcma.core.state import State, decompose, initial_state, started_from
 from mixcma.core.strategy import strategy
-from mixcma.encoding import Encoding
-from mixcma.optimizer import setting_of
+from mixcma.latent.encoding import Encoding
+from mixcma.run.optimizer import setting_of
 from tests.reference import injection
 from tests.reference.cma import matrix_roots
 

@@ -14,7 +14,7 @@ from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
 from mixcma.core.coordinates import cell_index, threshold_above
 from mixcma.core.margin import corrected
 from mixcma.core.methods import Cma, Margin
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 
 EPSILON = 1e-12
 SPACE = Space(

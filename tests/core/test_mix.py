@@ -19,9 +19,9 @@ from mixcma.core.mutating import jumped, mutation_rate
 from mixcma.core.natural import caution, covariance
 from mixcma.core.state import State, decompose, initial_state
 from mixcma.core.strategy import MutationPace, Pace, mutation_paces, paces, strategy
-from mixcma.encoding import Encoding
-from mixcma.noise import NoiseSource
-from mixcma.optimizer import setting_of
+from mixcma.latent.encoding import Encoding
+from mixcma.run.noise import NoiseSource
+from mixcma.run.optimizer import setting_of
 from tests.core.test_against_reference import BINARY, INTEGERS, MIXED, PAPER_LIKE, ellipsoid, latent_values, plateaus
 from tests.reference.catmargin import Category
 from tests.reference.mix import Mix as Literal

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from mixcma import Float, Space, minimize, resume
-from mixcma.optimizer import Optimizer
+from mixcma.run.optimizer import Optimizer
 from mixcma.store import read
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})

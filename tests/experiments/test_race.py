@@ -23,8 +23,8 @@ from mixcma.experiments.race.racers.restarts import run_by_generations
 from mixcma.experiments.race.runner import Cell, run_bed, run_cell
 from mixcma.experiments.race.statistics import areas, rate_interval, ratio, runtimes
 from mixcma.experiments.race.task import INFEASIBLE, Over, Scoreboard, Task
-from mixcma.outcome import Outcome
 from mixcma.problems.paper import coupled, problem, rotated
+from mixcma.run.outcome import Outcome
 
 TINY = Task(
     low=np.array([-4.0, -5.0, 0.0, -np.inf]),

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.trial import TrialState
 
-from mixcma.arguments import checked_method
 from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
 from mixcma.integrations.optuna.fold import Fold
 from mixcma.integrations.optuna.parameters import Parameters
+from mixcma.run.arguments import checked_method
 from tests.integrations.optuna_studies import SPACE, carried, counted_once, elsewhere, limited_to, value
 
 POPSIZE = 4

@@ -22,7 +22,7 @@ from optuna.trial import TrialState, create_trial
 from mixcma import Optimizer, Outcome, minimize
 from mixcma.core.methods import METHODS
 from mixcma.integrations.optuna.fold import HISTORY_POPULATIONS
-from mixcma.outcome import read_outcomes
+from mixcma.run.outcome import read_outcomes
 from tests.integrations.optuna_studies import (
     SAME_SPACE,
     SPACE,

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mixcma.outcome import Outcome
 from mixcma.problems import DESIGNS
 from mixcma.problems.engineering import MATERIALS, WIRES, coil_spring, gear_train, pressure_vessel, welded_beam
+from mixcma.run.outcome import Outcome
 
 DESIGN = pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
 

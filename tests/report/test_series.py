@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from mixcma import Bool, Discrete, Float, Int, Margin, Outcome, Space, Stopping, minimize
 from mixcma.core.coordinates import cell_index
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 from mixcma.report import recipe
 from mixcma.report.series import (
     LARGE,

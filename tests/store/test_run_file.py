@@ -26,7 +26,7 @@ import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Margin, Optimizer, Outcome, Space, Stopping, minimize, resume
 from mixcma.core.state import deviations
-from mixcma.driver import RunFile
+from mixcma.search.driver import RunFile
 from mixcma.store import read, run_file, writer
 from mixcma.store.schema import APPLICATION_ID, VERSION, unpack
 from mixcma.store.writer import Writer
@@ -559,7 +559,7 @@ def opened_files(monkeypatch):
             super().__init__(*arguments, **options)
             opened.append(self)
 
-    monkeypatch.setattr("mixcma.driver.RunFile", Watched)
+    monkeypatch.setattr("mixcma.search.driver.RunFile", Watched)
     yield opened
 
 

@@ -18,7 +18,7 @@ from mixcma.batch import on_numpy
 from mixcma.batch.task import BatchProblem, Rules, Runs, Watch, prepare
 from mixcma.core.methods import Cma
 from mixcma.core.stopping import PAPER_STOPPING, Stopping
-from mixcma.optimizer import DEFAULT_METHOD
+from mixcma.run.optimizer import DEFAULT_METHOD
 
 __all__ = ["Backend", "BatchProblem", "BatchResult", "Watch", "run_many"]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mixcma.batch.task import Rules, Runs, Watch, generation, given_up
 from mixcma.core.state import decompose, initial_state, map_arrays
-from mixcma.noise import NoiseBatch
+from mixcma.run.noise import NoiseBatch
 
 
 def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -10,7 +10,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.arguments import (
+from mixcma.core.coordinates import values_at
+from mixcma.core.methods import Cma, Margin, Setting, tell
+from mixcma.core.namespace import Array
+from mixcma.core.sampling import Noise
+from mixcma.core.state import State
+from mixcma.core.stopping import Stopping, condition_number, smallest_variance
+from mixcma.latent.encoding import Encoding
+from mixcma.run.arguments import (
     check_categories,
     checked_count,
     checked_method,
@@ -18,14 +25,7 @@ from mixcma.arguments import (
     checked_seed,
     checked_stopping,
 )
-from mixcma.core.coordinates import values_at
-from mixcma.core.methods import Cma, Margin, Setting, tell
-from mixcma.core.namespace import Array
-from mixcma.core.sampling import Noise
-from mixcma.core.state import State
-from mixcma.core.stopping import Stopping, condition_number, smallest_variance
-from mixcma.encoding import Encoding
-from mixcma.optimizer import setting_of
+from mixcma.run.optimizer import setting_of
 from mixcma.space import Space
 
 Watch = Callable[[int, int], None]  # (generation, runs alive)

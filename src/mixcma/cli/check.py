@@ -12,7 +12,7 @@ from rich.table import Table
 
 from mixcma.cli.common import FAILED, problem_of
 from mixcma.cli.run import trial
-from mixcma.progress import duration, value_text
+from mixcma.search.progress import duration, value_text
 
 
 @click.command()

@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from mixcma.cli.common import fail, record_of, run_file_argument, sentences
-from mixcma.export import write_csv, write_json
+from mixcma.report.export import write_csv, write_json
 
 
 @click.command()

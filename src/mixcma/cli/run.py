@@ -18,14 +18,14 @@ from rich.logging import RichHandler
 from rich.table import Table
 
 from mixcma.cli.common import FAILED, INTERRUPTED, WRONG, errors, fail, print_mistakes, problem_of, record_of, sentences
-from mixcma.driver import minimize
-from mixcma.driver import resume as resume_run
-from mixcma.encoding import Encoding
 from mixcma.evaluation import Report, open_evaluator
 from mixcma.evaluation.command import Command
+from mixcma.latent.encoding import Encoding
 from mixcma.problem_file import Problem, WrongProblem, problem_from
-from mixcma.progress import Progress, value_text
-from mixcma.result import Result
+from mixcma.search.driver import minimize
+from mixcma.search.driver import resume as resume_run
+from mixcma.search.progress import Progress, value_text
+from mixcma.search.result import Result
 from mixcma.space import Params
 
 Decorator = Callable[..., Any]

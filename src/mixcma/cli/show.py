@@ -15,8 +15,8 @@ from rich.text import Text
 
 from mixcma.cli.common import record_of, run_file_argument
 from mixcma.core.stopping import REASONS
-from mixcma.outcome import Outcome
-from mixcma.progress import duration, sparkline, value_text
+from mixcma.run.outcome import Outcome
+from mixcma.search.progress import duration, sparkline, value_text
 from mixcma.store import Record, Row, holder
 
 BEST_SHOWN = 5

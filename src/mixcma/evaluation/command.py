@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from mixcma.outcome import Outcome, failure
+from mixcma.run.outcome import Outcome, failure
 from mixcma.space import Params, Value
 
 # A program that writes more than this to one of its streams is ended.

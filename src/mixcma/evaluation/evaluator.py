@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from mixcma.evaluation.objective import Objective, Report, UnsendableObjective, error_text, evaluate, unloadable
 from mixcma.evaluation.workers import Engine, Workers
-from mixcma.outcome import failure
+from mixcma.run.outcome import failure
 from mixcma.space import Params
 
 # A candidate whose worker died is sent again this often before it counts as failed.

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import cloudpickle
 
-from mixcma.outcome import Outcome, failure, interpret
+from mixcma.run.outcome import Outcome, failure, interpret
 from mixcma.space import Params
 
 # The second kind has the attribute below, and is called with the number of the evaluation in the run file too.

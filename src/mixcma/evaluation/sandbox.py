@@ -21,7 +21,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 
 from mixcma.evaluation.objective import Objective, Portable, Report, UnsendableObjective, outcome_of, unloadable
-from mixcma.outcome import failure
+from mixcma.run.outcome import failure
 from mixcma.space import Params
 
 PROGRAM = Path(__file__).with_name("sandbox_child.py")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mixcma.batch import run_many
 from mixcma.core.state import deviations
 from mixcma.core.stopping import PAPER_STOPPING
-from mixcma.optimizer import Optimizer
 from mixcma.problems import Problem, problem
+from mixcma.run.optimizer import Optimizer
 
 FUNCTION = "SphereOneMax"
 DIMENSION = 40

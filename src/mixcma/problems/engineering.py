@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mixcma.outcome import Outcome
+from mixcma.run.outcome import Outcome
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value
 
 # Wire diameters on sale, in inches; Sandgren (1990) as tabulated by Lampinen & Zelinka (1999).

@@ -10,11 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from mixcma.progress import LOG_FROM
 from mixcma.report import colours
 from mixcma.report.chart import Chart, View, escaped, figure, log_ticks, marks, shortened
 from mixcma.report.series import LARGE, Course, Evaluations, FloatArray, Generations, Shares, Spread, thinned
 from mixcma.report.tables import Failure
+from mixcma.search.progress import LOG_FROM
 from mixcma.space import Bool, Value
 
 LINEAR, LOG, DISTANCE = "linear", "log", "distance"

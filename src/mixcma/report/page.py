@@ -14,7 +14,7 @@ from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 from mixcma.report import colours, figures, recipe, tables, text
 from mixcma.report.chart import Chart, template
 from mixcma.report.series import (

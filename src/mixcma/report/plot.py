@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mixcma.optimizer import Best
-from mixcma.progress import LOG_FROM
 from mixcma.report.colours import ACCENT, MARK, WARNING
 from mixcma.report.series import LARGE, Evaluations, evaluations_of, thinned
+from mixcma.run.optimizer import Best
+from mixcma.search.progress import LOG_FROM
 from mixcma.store import read
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from mixcma.core.methods import METHODS
 from mixcma.core.stopping import Stopping
 from mixcma.core.strategy import default_popsize
-from mixcma.optimizer import DEFAULT_METHOD
-from mixcma.settings import KINDS, describe_method
+from mixcma.run.optimizer import DEFAULT_METHOD
+from mixcma.search.settings import KINDS, describe_method
 from mixcma.space import Variable
 from mixcma.store import Record
 

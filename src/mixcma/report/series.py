@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from mixcma.core.coordinates import Coordinates, cell_index, threshold_above, values_at
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 from mixcma.report.text import number
 from mixcma.space import Bool, Categorical, Discrete, Int, Value, Variable
 from mixcma.store import Record, Row

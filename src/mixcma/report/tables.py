@@ -11,8 +11,8 @@ from mixcma.core.stopping import REASONS
 from mixcma.report.series import Evaluations
 from mixcma.report.text import domain
 from mixcma.space import Categorical, Params, Space, Value, Variable
+from mixcma.space.variables import Float, Int
 from mixcma.store import Record, Row
-from mixcma.variables import Float, Int
 
 POINTS_SHOWN = 50
 ERRORS_SHOWN = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from mixcma.progress import duration
+from mixcma.search.progress import duration
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Value, Variable
 
 UNENDING = "∞"

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 from mixcma.core.stopping import StopReason
-from mixcma.optimizer import Best
-from mixcma.outcome import Outcome
-from mixcma.result import Run
+from mixcma.run.optimizer import Best
+from mixcma.run.outcome import Outcome
+from mixcma.search.result import Run
 from mixcma.space import Params, Value
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mixcma.core.stopping import BUDGET, CALLBACK, TARGET, StopReason
-from mixcma.optimizer import Optimizer
-from mixcma.outcome import Outcome
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.outcome import Outcome
+from mixcma.run.stream import Drawn, Stream
 from mixcma.search.base import Search
 from mixcma.store import Record, Row
-from mixcma.stream import Drawn, Stream
 
 
 class AsynchronousSearch(Search):

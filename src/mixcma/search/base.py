@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from mixcma.core.stopping import BUDGET, EXHAUSTED, FAILING, INTERRUPTED, TARGET, StopReason
 from mixcma.evaluation import Evaluator, Finished
-from mixcma.interrupts import Interrupts
-from mixcma.optimizer import Optimizer
-from mixcma.outcome import Outcome
-from mixcma.progress import Progress
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.outcome import Outcome
 from mixcma.search.account import Account
+from mixcma.search.interrupts import Interrupts
+from mixcma.search.progress import Progress
 from mixcma.space import Params, Value
 from mixcma.store import Entry, NoFile, Record, RunFile
 

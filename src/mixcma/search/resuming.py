@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from mixcma.core.stopping import REASONS
-from mixcma.optimizer import Optimizer
-from mixcma.result import Run
+from mixcma.run.optimizer import Optimizer
 from mixcma.search.account import Account
+from mixcma.search.result import Run
 from mixcma.store import Record, Row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mixcma.core.stopping import CALLBACK, StopReason
-from mixcma.optimizer import Optimizer
+from mixcma.run.optimizer import Optimizer
 from mixcma.search.base import Search
 from mixcma.store import Record
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from mixcma.core.stopping import StopReason
 from mixcma.evaluation import Report
-from mixcma.optimizer import Optimizer
-from mixcma.outcome import Outcome
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.outcome import Outcome
+from mixcma.run.stream import Drawn
 from mixcma.space import Params
-from mixcma.stream import Drawn
 
 
 class Entry(NamedTuple):

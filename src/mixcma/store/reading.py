@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.optimizer import Snapshot
-from mixcma.outcome import Outcome
+from mixcma.run.optimizer import Snapshot
+from mixcma.run.outcome import Outcome
 from mixcma.space import Params, Space
 from mixcma.store.schema import (
     APPLICATION_ID,

@@ -14,8 +14,9 @@ import numpy as np
 from mixcma.core.state import deviations
 from mixcma.core.stopping import StopReason
 from mixcma.evaluation import Report
-from mixcma.optimizer import Optimizer
-from mixcma.outcome import Outcome
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.outcome import Outcome
+from mixcma.run.stream import Drawn
 from mixcma.space import Params
 from mixcma.store.lock import Lock
 from mixcma.store.no_file import Entry
@@ -30,7 +31,6 @@ from mixcma.store.schema import (
     pack,
 )
 from mixcma.store.writer import Cells, Writer
-from mixcma.stream import Drawn
 
 logger = logging.getLogger("mixcma")
 

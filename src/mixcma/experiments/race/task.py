@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.outcome import Outcome
+from mixcma.run.outcome import Outcome
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -20,11 +20,11 @@ from mixcma.core.methods import Cma
 from mixcma.core.strategy import strategy
 from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
-from mixcma.optimizer import Optimizer, Snapshot
-from mixcma.outcome import Outcome, failure
-from mixcma.restarts import restart_popsize, start_mean
+from mixcma.run.optimizer import Optimizer, Snapshot
+from mixcma.run.outcome import Outcome, failure
+from mixcma.run.restarts import restart_popsize, start_mean
+from mixcma.run.stream import OLDEST_RESULT, Drawn, Stream
 from mixcma.space import Params
-from mixcma.stream import OLDEST_RESULT, Drawn, Stream
 
 # So many populations of earlier trials are a history to start from; fewer are used as results.
 HISTORY_POPULATIONS = 5

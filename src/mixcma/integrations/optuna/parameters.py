@@ -16,9 +16,9 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from mixcma.axis import Pairs
 from mixcma.core.methods import Cma
-from mixcma.encoding import Encoding
+from mixcma.latent.axis import Pairs
+from mixcma.latent.encoding import Encoding
 from mixcma.space import Bool, Categorical, Float, Int, Params, Space, Value, Variable
 
 Distributions = Mapping[str, BaseDistribution]

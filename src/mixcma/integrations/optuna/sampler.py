@@ -16,7 +16,6 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from mixcma.arguments import checked_method, checked_popsize, checked_seed
 from mixcma.core.methods import Cma
 from mixcma.integrations.optuna.fold import Fold
 from mixcma.integrations.optuna.parameters import (
@@ -27,9 +26,10 @@ from mixcma.integrations.optuna.parameters import (
     searched_together,
     unsupported_because,
 )
-from mixcma.noise import fresh_seed
-from mixcma.optimizer import DEFAULT_METHOD
-from mixcma.restarts import allowed_restarts
+from mixcma.run.arguments import checked_method, checked_popsize, checked_seed
+from mixcma.run.noise import fresh_seed
+from mixcma.run.optimizer import DEFAULT_METHOD
+from mixcma.run.restarts import allowed_restarts
 
 logger = logging.getLogger("mixcma")
 Distributions = dict[str, BaseDistribution]

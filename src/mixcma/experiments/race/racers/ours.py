@@ -9,9 +9,9 @@ import numpy as np
 from mixcma.core.methods import Cma
 from mixcma.core.strategy import default_popsize
 from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
-from mixcma.optimizer import Optimizer
-from mixcma.outcome import Outcome
-from mixcma.restarts import restart_popsize
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.outcome import Outcome
+from mixcma.run.restarts import restart_popsize
 from mixcma.space import Bool, Categorical, Float, Int, Space, Variable
 
 

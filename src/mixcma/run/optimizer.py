@@ -9,7 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.arguments import (
+from mixcma.core.freezing import returned
+from mixcma.core.methods import Cma, Setting, tell
+from mixcma.core.sampling import Sample
+from mixcma.core.state import State, decompose, initial_state
+from mixcma.core.stopping import FAILING, FLAT, REASONS, VARIANCE, Stopping, StopReason
+from mixcma.core.strategy import strategy
+from mixcma.latent.encoding import Encoding
+from mixcma.run.arguments import (
     check_categories,
     checked_count,
     checked_method,
@@ -18,18 +25,11 @@ from mixcma.arguments import (
     checked_space,
     checked_stopping,
 )
-from mixcma.core.freezing import returned
-from mixcma.core.methods import Cma, Setting, tell
-from mixcma.core.sampling import Sample
-from mixcma.core.state import State, decompose, initial_state
-from mixcma.core.stopping import FAILING, FLAT, REASONS, VARIANCE, Stopping, StopReason
-from mixcma.core.strategy import strategy
-from mixcma.course import Course, order_of
-from mixcma.encoding import Encoding
-from mixcma.noise import NoiseSource, fresh_seed
-from mixcma.outcome import Outcome, Told, read_outcomes
+from mixcma.run.monitor import Course, order_of
+from mixcma.run.noise import NoiseSource, fresh_seed
+from mixcma.run.outcome import Outcome, Told, read_outcomes
+from mixcma.run.warm_start import History, started_at, warm_start
 from mixcma.space import Params, Space
-from mixcma.warm_start import History, started_at, warm_start
 
 DEFAULT_METHOD = "mix"
 T = TypeVar("T")

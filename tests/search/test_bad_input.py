@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mixcma import Bool, Cma, Discrete, Float, Int, Margin, Optimizer, Outcome, Space, minimize
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 
 SPACE = Space({"x": Float(0, 1), "ribs": Int(1, 12), "lined": Bool(), "wire": Discrete([0.1, 0.2])})
 GOOD = {"x": 0.5, "ribs": 3, "lined": True, "wire": 0.1}

@@ -10,9 +10,9 @@ import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Space
 from mixcma.core.methods import METHODS
-from mixcma.outcome import failure, read_outcomes
 from mixcma.problems.paper import problem
-from mixcma.stream import Stream
+from mixcma.run.outcome import failure, read_outcomes
+from mixcma.run.stream import Stream
 
 MIXED = Space(
     {

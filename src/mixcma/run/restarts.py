@@ -8,8 +8,8 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.encoding import Encoding
-from mixcma.noise import start_uniforms
+from mixcma.latent.encoding import Encoding
+from mixcma.run.noise import start_uniforms
 
 
 def allowed_restarts(restarts: object) -> float:

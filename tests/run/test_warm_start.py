@@ -11,10 +11,10 @@ import pytest
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Space, minimize
 from mixcma.core.methods import METHODS
 from mixcma.core.state import deviations, initial_state
-from mixcma.encoding import Encoding
-from mixcma.outcome import failure
+from mixcma.latent.encoding import Encoding
+from mixcma.run.outcome import failure
+from mixcma.run.warm_start import promising, warm_start
 from mixcma.store import read
-from mixcma.warm_start import promising, warm_start
 from tests.reference import injection
 
 MIXED = Space(

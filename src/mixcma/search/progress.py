@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mixcma.optimizer import Best
+from mixcma.run.optimizer import Best
 from mixcma.space import Value
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -22,7 +22,7 @@ from mixcma.core.stopping import (
     Window,
     flat_window,
 )
-from mixcma.outcome import Told
+from mixcma.run.outcome import Told
 
 # A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
 HOPELESS_GAP = 3.0

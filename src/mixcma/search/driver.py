@@ -14,7 +14,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from mixcma.arguments import (
+from mixcma.core.methods import Cma
+from mixcma.core.stopping import INTERRUPTED, Stopping, StopReason
+from mixcma.core.strategy import default_popsize
+from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluator
+from mixcma.latent.encoding import Encoding
+from mixcma.run.arguments import (
     checked_count,
     checked_method,
     checked_popsize,
@@ -22,22 +27,17 @@ from mixcma.arguments import (
     checked_space,
     checked_stopping,
 )
-from mixcma.core.methods import Cma
-from mixcma.core.stopping import INTERRUPTED, Stopping, StopReason
-from mixcma.core.strategy import default_popsize
-from mixcma.encoding import Encoding
-from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluator
-from mixcma.interrupts import Interrupts
-from mixcma.noise import fresh_seed
-from mixcma.optimizer import DEFAULT_METHOD, Optimizer
-from mixcma.progress import progress_display
-from mixcma.restarts import allowed_restarts
-from mixcma.result import Result
+from mixcma.run.noise import fresh_seed
+from mixcma.run.optimizer import DEFAULT_METHOD, Optimizer
+from mixcma.run.restarts import allowed_restarts
+from mixcma.run.warm_start import History
 from mixcma.search import Account, AsynchronousSearch, Callback, SynchronousSearch, take_up
-from mixcma.settings import Settings, describe_method, refuse_differences, versions
+from mixcma.search.interrupts import Interrupts
+from mixcma.search.progress import progress_display
+from mixcma.search.result import Result
+from mixcma.search.settings import Settings, describe_method, refuse_differences, versions
 from mixcma.space import Params, Space
 from mixcma.store import DamagedRunFile, NoFile, RunFile, read
-from mixcma.warm_start import History
 
 logger = logging.getLogger("mixcma")
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import mixcma
 from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Margin, Outcome, Space, Stopping, minimize, resume
 from mixcma.core.methods import Cma, Mix
-from mixcma.driver import RunFile
+from mixcma.search.driver import RunFile
 from mixcma.store import read
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
@@ -754,7 +754,7 @@ def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, mon
     options = {"space": Space({"n": Int(0, 5), "m": Int(0, 4)}), "budget": 30, "seed": 2, "asynchronous": True}
     with ThreadPoolExecutor(4) as workers:
         with monkeypatch.context() as patched:
-            patched.setattr("mixcma.driver.RunFile", Copied)
+            patched.setattr("mixcma.search.driver.RunFile", Copied)
             minimize(Recorded(), run_file=path, workers=workers, **options)
         times = 0
         for copy in copies:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mixcma import Bool, Discrete, Float, Int, Space
 from mixcma.core.coordinates import cell_index, threshold_above, values_at
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 
 ANY_LATENT = st.floats(allow_nan=False, allow_infinity=False)
 HUGE = (1e300, -1e300, 1.7e308, -1.7e308)

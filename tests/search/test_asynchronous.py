@@ -18,8 +18,8 @@ import pytest
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Progress, Space, minimize, resume
 from mixcma.core.methods import METHODS
 from mixcma.evaluation import open_evaluator
+from mixcma.run.stream import Drawn, Stream
 from mixcma.store import read
-from mixcma.stream import Drawn, Stream
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2]), "c": Int(4, 4)})
@@ -106,7 +106,7 @@ def virtually(monkeypatch):
             return made[0]
 
         with monkeypatch.context() as patched:
-            patched.setattr("mixcma.driver.open_evaluator", opened)
+            patched.setattr("mixcma.search.driver.open_evaluator", opened)
             result = minimize(objective, space, asynchronous=True, **options)
         return result, made[0]
 

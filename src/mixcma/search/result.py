@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mixcma.core.stopping import StopReason
-from mixcma.optimizer import Best
+from mixcma.run.optimizer import Best
 from mixcma.space import Params
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mixcma.core.namespace import Array
 from mixcma.core.sampling import Sample
 from mixcma.core.state import State
-from mixcma.optimizer import Optimizer
-from mixcma.outcome import Outcome, read_outcomes
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.outcome import Outcome, read_outcomes
 from mixcma.space import Params
 
 # A result enters an update if its candidate was drawn from the present state or from one this much older.

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.axis import Axis
+from mixcma.latent.axis import Axis
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable
 
 FloatArray = NDArray[np.float64]

@@ -10,12 +10,12 @@ import pytest
 
 from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Outcome, Space, minimize, resume
 from mixcma.cli import main
-from mixcma.encoding import Encoding
-from mixcma.export import write_csv, write_json
+from mixcma.latent.encoding import Encoding
 from mixcma.report import build_report
+from mixcma.report.export import write_csv, write_json
 from mixcma.report.series import encoding_of, generations_of, shares_of
+from mixcma.run.warm_start import started_at, warm_start
 from mixcma.store import read
-from mixcma.warm_start import started_at, warm_start
 
 KINDS = ["a", "b", None, 2.5, True]
 MIXED = Space(

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.axis import INITIAL_FRACTION
 from mixcma.core.state import State, initial_state, started_from
-from mixcma.encoding import Encoding
-from mixcma.outcome import Outcome, interpret
+from mixcma.latent.axis import INITIAL_FRACTION
+from mixcma.latent.encoding import Encoding
+from mixcma.run.outcome import Outcome, interpret
 from mixcma.space import Params
 
 History = Iterable[tuple[Mapping[str, Any], float | Outcome | None]]

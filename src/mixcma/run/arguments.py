@@ -8,7 +8,7 @@ import numpy as np
 
 from mixcma.core.methods import METHODS, Cma, Margin
 from mixcma.core.stopping import Stopping
-from mixcma.encoding import Encoding
+from mixcma.latent.encoding import Encoding
 from mixcma.space import Space
 
 SMALLEST_POPSIZE = 4

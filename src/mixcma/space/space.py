@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from mixcma.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, invalid
-
-__all__ = ["Bool", "Categorical", "Discrete", "Float", "Int", "Params", "Space", "Value", "Variable", "invalid"]
+from mixcma.space.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, invalid
 
 Params = dict[str, Value]
 KINDS: dict[str, type[Variable]] = {cls.kind: cls for cls in (Float, Int, Bool, Discrete, Categorical)}

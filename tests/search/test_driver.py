@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Outcome, Progress, Space, minimize
-from mixcma.optimizer import Best
 from mixcma.problems.engineering import DESIGNS
-from mixcma.progress import progress_display
+from mixcma.run.optimizer import Best
+from mixcma.search.progress import progress_display
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 WIRES = Discrete([0.1, 0.5, 0.2])

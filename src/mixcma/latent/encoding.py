@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.axis import Axis, Pairs, axis
 from mixcma.core.coordinates import LARGEST_FLOAT, Coordinates, LogGrid, Tables, cell_index, float_values
 from mixcma.core.stopping import LARGEST_SCALE
-from mixcma.decoder import Decoder, values_of
+from mixcma.latent.axis import Axis, Pairs, axis
+from mixcma.latent.decoder import Decoder, values_of
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
 FloatArray = NDArray[np.float64]

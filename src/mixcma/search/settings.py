@@ -11,12 +11,12 @@ import numpy as np
 
 from mixcma.core.methods import METHODS, CatMargin, Cma, IntegerMutation, Margin, Mix
 from mixcma.core.stopping import Stopping
-from mixcma.encoding import Encoding
-from mixcma.optimizer import Optimizer
-from mixcma.restarts import restart_popsize, start_mean
+from mixcma.latent.encoding import Encoding
+from mixcma.run.optimizer import Optimizer
+from mixcma.run.restarts import restart_popsize, start_mean
+from mixcma.run.warm_start import History
 from mixcma.space import Space
 from mixcma.version import __version__
-from mixcma.warm_start import History
 
 KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation, CatMargin, Mix)}
 

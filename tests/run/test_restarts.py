@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from mixcma import Float, Int, Optimizer, Outcome, Space, minimize
-from mixcma.restarts import restart_popsize
+from mixcma.run.restarts import restart_popsize
 
 SPACE = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(0, 20)})
 

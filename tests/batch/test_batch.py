@@ -11,8 +11,8 @@ import pytest
 from mixcma import Float, Int, Margin, Optimizer, Space
 from mixcma.batch import run_many
 from mixcma.core.stopping import PAPER_STOPPING
-from mixcma.noise import NoiseBatch, NoiseSource
 from mixcma.problems import PAPER_FUNCTIONS, Problem, problem
+from mixcma.run.noise import NoiseBatch, NoiseSource
 
 METHODS = ["cma", "im", "im-box", "margin", "mix", "catmargin"]
 
@@ -76,7 +76,7 @@ def test_the_noise_of_a_generation_does_not_depend_on_what_was_asked_for_before(
 
 def test_chunks_of_noise_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run_many(problem("SphereInt", 4), "im", 5, seed=1)
-    monkeypatch.setattr("mixcma.noise.CHUNK_NUMBERS", 300)
+    monkeypatch.setattr("mixcma.run.noise.CHUNK_NUMBERS", 300)
     chunked = run_many(problem("SphereInt", 4), "im", 5, seed=1)
     assert np.array_equal(whole.evaluations, chunked.evaluations)
 

@@ -1,0 +1,1 @@
+"""One run: the optimizer, its noise, how it starts, how it is going, and what evaluations told it."""

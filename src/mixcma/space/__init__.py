@@ -1,0 +1,6 @@
+"""What a user declares: variables, a space of them, and every check of both."""
+
+from mixcma.space.space import Params, Space
+from mixcma.space.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, invalid
+
+__all__ = ["Bool", "Categorical", "Discrete", "Float", "Int", "Params", "Space", "Value", "Variable", "invalid"]
