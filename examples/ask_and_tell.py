@@ -1,4 +1,4 @@
-"""Holding the loop yourself: ask for candidates, measure them however you like, tell the results.
+"""Your own loop: ask for candidates, measure them however you like, and tell the results.
 
 python examples/ask_and_tell.py
 """
@@ -11,9 +11,9 @@ SPACE = Space({"temperature": Float(20, 90), "stirring": Int(0, 10), "catalyst":
 
 
 def experiment(params) -> Outcome | None:
-    """Stands for a measurement in a laboratory: a cost, a limit on the pressure, and sometimes a broken flask."""
+    """A stand-in for a measurement in a laboratory: a cost, a limit on the pressure, and sometimes a broken flask."""
     if params["temperature"] > 85 and params["stirring"] == 10:
-        return None  # failed: it is ranked last
+        return None  # the experiment failed: it is ranked last
     cost = (params["temperature"] - 61.5) ** 2 / 50 + (params["stirring"] - 7) ** 2 + 3 * params["catalyst"]
     pressure = params["temperature"] / 60 + 0.5 - params["catalyst"]
     return Outcome(cost, constraints=[pressure - 1.4])

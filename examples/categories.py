@@ -1,9 +1,10 @@
-"""A category against an integer: the same list of alloys, searched without and with the order of the list.
+"""A category compared with an integer: the same list of alloys, searched without and with the order of the list.
 
     python examples/categories.py
 
-The cheapest bracket: four parts, each of one of nine alloys and with some reserve of strength. The alloys are listed
-by name, so neighbours in the list have nothing in common, and `Int` searches along an order that means nothing.
+The task is to find the cheapest bracket: it has four parts, each made of one of nine alloys and with some reserve of
+strength. The alloys are listed by name, so neighbours in the list have nothing in common, and the order that `Int`
+searches along has no meaning.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import statistics
 
 from mixcma import Categorical, Float, Int, Space, minimize
 
-# price a kilogram, density, strength in MPa
+# price per kilogram, density, strength in MPa
 ALLOYS = {
     "AlMg3": (3.1, 2.66, 80),
     "AlZn5": (6.4, 2.78, 320),
@@ -30,7 +31,7 @@ SEEDS, BUDGET = 25, 5000
 
 
 def cost(alloys: list[str], reserves: list[float]) -> float:
-    """Price and weight of the material, and what it costs that a part with little reserve may break."""
+    """The price and the weight of the material, and the risk that a part with little reserve breaks."""
     price = weight = risk = 0.0
     for alloy, reserve, load in zip(alloys, reserves, LOADS):
         per_kilogram, density, strength = ALLOYS[alloy]
@@ -40,7 +41,7 @@ def cost(alloys: list[str], reserves: list[float]) -> float:
 
 
 def evaluations(kind: str, seed: int, target: float) -> float:
-    """Until the cost is at the target."""
+    """The number of evaluations until the cost reaches the target."""
     part = Categorical(NAMES) if kind == "Categorical" else Int(0, len(NAMES) - 1)
     parts = range(len(LOADS))
     space = Space({f"alloy{i}": part for i in parts} | {f"reserve{i}": Float(1.0, 3.0) for i in parts})
@@ -55,7 +56,7 @@ def evaluations(kind: str, seed: int, target: float) -> float:
 
 
 def best() -> float:
-    """The least cost: all parts of S690, which is the best for each load; their reserves by search."""
+    """The lowest cost: all parts are made of S690, the best alloy for every load; a search finds their reserves."""
     space = Space({f"reserve{i}": Float(1.0, 3.0) for i in range(len(LOADS))})
 
     def objective(p: dict[str, float]) -> float:

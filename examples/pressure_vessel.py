@@ -1,6 +1,6 @@
-"""The cheapest pressure vessel: two plate thicknesses in steps of 1/16 inch, two lengths, four constraints.
+"""The cheapest pressure vessel: two plate thicknesses in steps of 1/16 inch, two lengths and four constraints.
 
-Run it with ``make demo``, or ``python examples/pressure_vessel.py --seed 3``.
+Run it with ``python examples/pressure_vessel.py --seed 3``.
 """
 
 from __future__ import annotations

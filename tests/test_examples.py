@@ -32,6 +32,7 @@ def test_a_design_as_a_problem_file(name, tmp_path, run_command):
     assert last["value"] <= 1.5 * DESIGNS[name].best_known + 1e-6
 
 
+@pytest.mark.needs("cc")
 def test_a_program_in_c(tmp_path, run_command):
     folder = tmp_path / "c_program"
     shutil.copytree(EXAMPLES / "c_program", folder)

@@ -1,7 +1,7 @@
-/* A welded box beam: its weight, and how far it exceeds the limits of stress and of deflection.
+/* A welded box beam: its weight, and by how much it exceeds the limits on stress and deflection.
 
-   beam HEIGHT WIDTH PLIES THICKNESS     lengths in mm; PLIES sheets of THICKNESS make a wall
-   prints the weight in kg, and two limits that must not be positive                            */
+   beam HEIGHT WIDTH PLIES THICKNESS     lengths in mm; a wall is made of PLIES sheets of THICKNESS
+   prints the weight in kg, and two constraints, which hold where they are not positive            */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int main(int count, char **given) {
     double inertia = (width * height * height * height - inner_width * inner_height * inner_height * inner_height) / 12;
     double stress = load * length / 4 * height / 2 / inertia;
     double deflection = load * length * length * length / (48 * modulus * inertia);
-    double welds = 0.4 * atoi(given[3]) * length / 1000; /* every ply costs welding wire */
+    double welds = 0.4 * atoi(given[3]) * length / 1000; /* every ply needs welding wire */
     printf("weight %.9g\n", area * length * density + welds);
     printf("limit %.9g\nlimit %.9g\n", stress / 160 - 1, deflection / 10 - 1);
     return 0;

@@ -1,8 +1,8 @@
-"""Tuning a forest of scikit-learn's: floats on a logarithmic scale, integers, and a switch.
+"""Tunes a random forest of scikit-learn: floats on a logarithmic scale, integers, and a boolean.
 
     python examples/scikit_learn/tune.py --budget 100 --workers 2
 
-Needs scikit-learn. It makes up the data itself, so nothing is downloaded.
+This needs scikit-learn. The data are generated, so nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPACE = Space(
         "bootstrap": Bool(),
     }
 )
-# about what scikit-learn would take: the search starts from there
+# the point of this space that is closest to the defaults of scikit-learn; the search starts from here
 USUAL = {
     "n_estimators": 60,
     "max_depth": 20,
@@ -33,7 +33,7 @@ USUAL = {
 
 
 def error(params):
-    """The share of samples that a forest with these parameters gets wrong, over three folds."""
+    """The fraction of samples that a forest with these parameters classifies wrongly, over three folds."""
     from sklearn.datasets import make_classification
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import cross_val_score

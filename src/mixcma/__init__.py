@@ -1,6 +1,6 @@
 """mixcma minimises a black box over floats, integers, booleans, number sets and categories, all at once."""
 
-from mixcma.core.methods import CatMargin, Cma, IntegerMutation, Margin, Mix
+from mixcma.core.methods import CatMargin, Cma, IntegerMutation, Margin, Method, Mix
 from mixcma.core.stopping import Stopping, StopReason
 from mixcma.run.optimizer import Best, Candidate, Optimizer
 from mixcma.run.outcome import Outcome
@@ -22,6 +22,7 @@ __all__ = [
     "Int",
     "IntegerMutation",
     "Margin",
+    "Method",
     "Mix",
     "Optimizer",
     "Outcome",

@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 
 import optuna
 import pytest
@@ -47,7 +47,7 @@ def python_problem(tmp_path, request):
 
     def write(budget=60, more="", body="    return p['x'] ** 2 + (p['n'] - 3) ** 2"):
         module = f"objective_{abs(hash(request.node.nodeid))}"
-        (tmp_path / f"{module}.py").write_text(f"import time\n\n\ndef cost(p):\n{body}\n")
+        (tmp_path / f"{module}.py").write_text(f"def cost(p):\n{body}\n")
         path = tmp_path / "problem.toml"
         path.write_text(PYTHON_PROBLEM.format(module=module, budget=budget, more=more))
         return path
@@ -188,26 +188,41 @@ def test_a_run_in_which_everything_fails_says_so(python_problem, run_command):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_stopped_and_resumed_ends_like_the_unbroken_one(python_problem, tmp_path, number, workers):
-    body = "    time.sleep(0.01)\n    return p['x'] ** 2 + (p['n'] - 3) ** 2"
-    path = python_problem(budget=120, more=f"workers = {workers}", body=body)
+    calls, pipe = tmp_path / "calls", tmp_path / "pipe"
+    body = f"""
+    import os, threading
+    with open({str(calls)!r}, "a+") as file:
+        file.write("called\\n")
+        file.seek(0)
+        last = len(file.readlines()) >= 20
+    if last and os.path.exists({str(pipe)!r}):  # says that it has begun, and never returns
+        with open({str(pipe)!r}, "w") as file:
+            file.write(".")
+        threading.Event().wait()
+    return p["x"] ** 2 + (p["n"] - 3) ** 2
+"""
+    path = python_problem(budget=60, more=f"workers = {workers}", body=body)
     assert mixcma("run", path, "--run-file", tmp_path / "unbroken.db", "--quiet").returncode == 0
+    calls.unlink()
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDWR)
     command = [sys.executable, "-c", "from mixcma.cli import main; main()", "run", str(path)]
     # where the tests run in a shell's background, SIGINT is ignored, and children would inherit that
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     signal.signal(signal.SIGINT, before)
-    run_file = path.with_suffix(".db")
-    while not (run_file.exists() and sum(row.evaluated for row in read(run_file).rows) >= 20):
-        assert process.poll() is None
-        time.sleep(0.05)
+    assert select.select([reading], [], [], 60)[0]
     process.send_signal(number)
     shown, errors = process.communicate(timeout=60)
+    os.close(reading)
+    pipe.unlink()
     assert process.returncode == 130, errors
     assert "interrupted" in shown
     assert f"mixcma run {path}" in shown
+    run_file = path.with_suffix(".db")
     resumed = mixcma("resume", run_file, "--json")
     assert resumed.returncode == 0, resumed.stderr
-    assert json.loads(resumed.stdout.splitlines()[-1])["evaluations"] == 120
+    assert json.loads(resumed.stdout.splitlines()[-1])["evaluations"] == 60
     unbroken, broken = (
         [(row.id, row.run, row.generation, row.slot, row.params, row.status, row.outcome) for row in read(file).rows]
         for file in (tmp_path / "unbroken.db", run_file)

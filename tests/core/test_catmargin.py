@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from mixcma import Bool, Categorical, Float, Int, Optimizer, Space
-from mixcma.core.categories import Learning, categories, drawn, learning, with_margin
-from mixcma.core.coordinates import values_at
-from mixcma.core.methods import CatMargin, tell
-from mixcma.core.state import decompose, initial_state
+from mixcma.core.categories import asng_step, categories_of, draw_choices, initial_categories, with_margin
+from mixcma.core.gaussian import start_at
+from mixcma.core.methods import CatMargin
 from mixcma.latent.encoding import Encoding
-from mixcma.run.noise import NoiseSource
-from mixcma.run.optimizer import setting_of
-from tests.core.test_against_reference import latent_values
+from tests.core.runs import (
+    BOUNDED,
+    BOUNDED_INTEGERS,
+    Array,
+    Objective,
+    assert_close,
+    at_the_bounds,
+    beyond,
+    constraint,
+    in_step,
+    latent_limits,
+    latent_values,
+)
 from tests.reference.catmargin import Category
 from tests.reference.catmargin import CatMargin as Literal
-from tests.reference.run import Noise as LiteralNoise
 
-Array = NDArray[np.float64]
+RTOL = 1e-6  # the fast text does not add the document's e = 1e-8 to what it divides by
 FLOATS = {"x": Float(-3, 3, mean=1.0), "y": Float(mean=2.0, std=1.0)}
 INTEGERS = {"n": Int(-5, 5, std=1.0), "k": Int(0, 10, std=2.0)}
 CATEGORIES = {"a": Categorical(list("pqr")), "b": Bool(), "c": Categorical([1, 2, 3, 4, 5])}
@@ -34,6 +39,10 @@ SPACES = {
     "numbers": Space(FLOATS | INTEGERS),
     "categories": Space(CATEGORIES),
     "one": Space({"a": Categorical(list("pqr"))}),
+}
+BOUNDED_SPACES = {
+    "bounded": Space({**BOUNDED, **CATEGORIES}),
+    "bounded integers": Space({**BOUNDED_INTEGERS, **CATEGORIES}),
 }
 
 
@@ -50,45 +59,61 @@ def rough(values: Array) -> Array:
 
 @pytest.mark.parametrize("objective", [smooth, rough])
 @pytest.mark.parametrize("name", SPACES)
-def test_a_whole_run_is_the_literal_one(name: str, objective: Callable[[Array], Array]) -> None:
-    encoding, method = Encoding(SPACES[name], "categories"), CatMargin(keep_inside=False)
-    setting = setting_of(encoding, None)
+def test_a_whole_run_is_the_literal_one(name: str, objective: Objective) -> None:
+    assert_same_run(SPACES[name], CatMargin(keep_inside=False), objective)
+
+
+@pytest.mark.parametrize("violation", [None, constraint])
+@pytest.mark.parametrize("objective", [beyond, at_the_bounds])
+@pytest.mark.parametrize("name", BOUNDED_SPACES)
+def test_a_run_that_is_kept_inside_is_the_literal_one(
+    name: str, objective: Objective, violation: Objective | None
+) -> None:
+    assert assert_same_run(BOUNDED_SPACES[name], CatMargin(), objective, violation) > 10
+
+
+def assert_same_run(space: Space, method: CatMargin, objective: Objective, violation: Objective | None = None) -> int:
+    """In how many generations some candidates lay outside the bounds."""
+    encoding = Encoding(space, True)
+    setting = method.setting(encoding.coordinates, None)
     n, choices = setting.strategy.dimension, encoding.coordinates.choices
-    state = initial_state(encoding.initial_mean, choices)
-    numeric = [values for values, line in zip(latent_values(encoding), encoding.axes) if not line.category]
-    literal = Literal([*numeric, *(Category(int(K)) for K in choices)], encoding.initial_mean[:n].tolist())
-    assert literal.constants.popsize == setting.strategy.popsize
-    source = NoiseSource(7, 0, setting.strategy.popsize, encoding.dimension, uniforms=True)
-    for generation in range(80):
-        noise = source(generation)
-        sample = method.sample(setting, state, noise)
-        points = literal.sample(LiteralNoise(*(part.tolist() for part in noise)))
-        np.testing.assert_allclose(sample.v, points, rtol=1e-6, atol=1e-8, err_msg=f"generation {generation}")
-        values = objective(values_at(encoding.coordinates, sample.v))
-        state = decompose(tell(method, setting, state, sample, values))
-        literal.update(values.tolist())
-        for fast, expected in (
-            (state.m[:n], literal.m),
-            (state.C[:n, :n], literal.C),
-            (state.A[:n], literal.A),
-            (state.p_c[:n], literal.p_c),
-        ):
-            np.testing.assert_allclose(fast, np.reshape(expected, fast.shape), rtol=1e-6, atol=1e-8)
-        for c, K in enumerate(choices):
-            np.testing.assert_allclose(state.theta[c, :K], literal.theta[c], rtol=1e-6, atol=1e-9)
-            assert state.theta[c, K:].sum() == 0.0
+    state = method.initial_state(setting, start_at(encoding.initial_mean, choices))
+    literal = Literal(
+        [*latent_values(encoding), *(Category(int(K)) for K in choices)],
+        encoding.initial_mean[:n].tolist(),
+        limits=latent_limits(encoding) if method.keep_inside else None,
+    )
+    discrete, outside = encoding.coordinates.margin, 0
+    for step in in_step(method, setting, state, literal, objective, violation, generations=80, rtol=RTOL):
+        state, outside = step.after, outside + step.outside
+        pairs = {
+            "m": (state.m[:n], literal.m),
+            "sigma": (state.sigma if n else [1.0], literal.sigma),
+            "C": (state.C[:n, :n], literal.C),
+            "A": (state.A[:n], literal.A),
+            "p_sigma": (state.p_sigma[:n], literal.p_sigma),
+            "p_c": (state.p_c[:n], literal.p_c),
+            "p": (state.p_mut[discrete], np.array(literal.P)[discrete[:n]]),
+        }
         if len(choices):
-            np.testing.assert_allclose(state.rate, [literal.gamma, literal.Delta, literal.delta], rtol=1e-6)
+            learnt = state.categories
+            pairs["s"] = np.concatenate([learnt.s[c, :K] for c, K in enumerate(choices)]), literal.s
+            pairs["rate"] = learnt.rate, [literal.gamma, literal.Delta, literal.delta]
+            for c, K in enumerate(choices):
+                pairs[f"theta of {c}"] = learnt.theta[c, :K], literal.theta[c]
+                assert not learnt.theta[c, K:].any()
+        for what, (fast, expected) in pairs.items():
+            assert_close(fast, expected, f"{what} {step.when}", RTOL)
         if n and state.sigma[0] < 1e-5:
             break
+    return outside
 
 
 @given(st.lists(st.integers(2, 7), min_size=1, max_size=4), st.integers(0, 10**6), st.floats(0.001, 0.3))
 @settings(max_examples=100, deadline=None)
 def test_every_choice_keeps_its_margin(counts: list[int], seed: int, alpha: float) -> None:
     space = Space({f"c{i}": Categorical(range(count)) for i, count in enumerate(counts)})
-    fixed = categories(Encoding(space, "categories").coordinates, alpha)
-    assert fixed is not None
+    fixed = categories_of(Encoding(space, True).coordinates, alpha)
     raw = np.random.default_rng(seed).dirichlet(np.full(max(counts), 0.1), len(counts)) * fixed.exists
     theta = with_margin(fixed, raw / np.maximum(raw.sum(axis=-1, keepdims=True), 1e-9))
     assert (theta >= fixed.exists * fixed.least * (1 - 1e-9)).all()
@@ -99,25 +124,23 @@ def test_every_choice_keeps_its_margin(counts: list[int], seed: int, alpha: floa
 @settings(max_examples=50, deadline=None)
 def test_what_is_learnt_does_not_depend_on_the_order_of_the_choices(order: list[int], seed: int) -> None:
     space = Space({"a": Categorical(range(5)), "b": Categorical(range(3))})
-    fixed = categories(Encoding(space, "categories").coordinates, 0.1)
-    assert fixed is not None
+    fixed = categories_of(Encoding(space, True).coordinates, 0.1)
     rng, theta = np.random.default_rng(seed), fixed.exists / fixed.exists.sum(axis=-1, keepdims=True)
-    one = other = Learning(theta, np.zeros_like(theta), np.array([0.0, 1.0, 1.0]))
+    one = other = initial_categories(theta)
     for _ in range(20):
         wanted = np.array([rng.dirichlet(np.ones(5)), [*rng.dirichlet(np.ones(3)), 0.0, 0.0]])
         reordered = np.array([wanted[0][order], wanted[1]])
-        one, other = learning(fixed, one, wanted), learning(fixed, other, reordered)
+        one, other = asng_step(fixed, one, wanted), asng_step(fixed, other, reordered)
         np.testing.assert_allclose(other.theta, [one.theta[0][order], one.theta[1]], rtol=1e-9)
         np.testing.assert_allclose(other.rate, one.rate, rtol=1e-9)
 
 
 def test_choices_are_drawn_with_their_probabilities() -> None:
     space = Space({"a": Categorical(list("xyz")), "b": Categorical([1, 2])})
-    fixed = categories(Encoding(space, "categories").coordinates, 0.01)
-    assert fixed is not None
+    fixed = categories_of(Encoding(space, True).coordinates, 0.01)
     theta = np.array([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0]])
     uniform = (np.arange(1000) + 0.5)[:, None] / 1000 * np.ones(2)
-    index = drawn(fixed, theta, uniform)
+    index = draw_choices(fixed, theta, uniform)
     assert [np.sum(index[:, 0] == k) for k in range(3)] == [200, 500, 300]
     assert [np.sum(index[:, 1] == k) for k in range(3)] == [900, 100, 0]
 

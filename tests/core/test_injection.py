@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,14 +11,13 @@ import jax
 import numpy as np
 import pytest
 
-from mixcma import Bool, Cma, Discrete, Float, Int, IntegerMutation, Margin, Mix, Space
+from mixcma import Bool, Discrete, Float, Int, Space
 from mixcma.core.coordinates import values_at
-from mixcma.core.methods import Setting, tell
+from mixcma.core.gaussian import Start, initial_gaussian, map_arrays, start_at
+from mixcma.core.methods import METHODS, Method
 from mixcma.core.sampling import Noise, Sample
-from mixcma.core.state import State, decompose, initial_state, started_from
-from mixcma.core.strategy import strategy
 from mixcma.latent.encoding import Encoding
-from mixcma.run.optimizer import setting_of
+from tests.core.runs import assert_close
 from tests.reference import injection
 from tests.reference.cma import matrix_roots
 
@@ -28,15 +28,23 @@ SPACE = Space(
         "free": Float(mean=2.0, std=1.0),
         "n": Int(-10, 10, std=1.0),
         "m": Int(0, 3, std=1.0),
-        "b": Bool(std=1.0),
         "uneven": Discrete([0.01, 0.1, 1.0], std=1.0),
+        "b": Bool(std=1.0),
     }
 )
-ENCODING = Encoding(SPACE)
-SETTING = Setting(strategy(ENCODING.dimension), ENCODING.coordinates)
-L, N = SETTING.strategy.popsize, SETTING.strategy.dimension
-METHODS = {"cma": Cma(), "margin": Margin(), "im": IntegerMutation(), "im-box": IntegerMutation(box=True)}
+ENCODINGS = {takes_categories: Encoding(SPACE, takes_categories) for takes_categories in (False, True)}
+N = len(SPACE)
+Array = np.ndarray[Any, Any]
 Convert = Callable[[Any], Any]
+State = Any  # of any method
+
+
+def encoding_of(method: Method) -> Encoding:
+    return ENCODINGS[method.takes_categories]
+
+
+SETTINGS = {name: method.setting(encoding_of(method).coordinates, None) for name, method in METHODS.items()}
+L = SETTINGS["cma"].strategy.popsize
 
 
 def read_only(array: Any) -> Any:
@@ -61,39 +69,51 @@ def objective(x: Any) -> Any:
     return np.sum((np.arange(1.0, N + 1) * (x - 0.7)) ** 2, axis=-1)
 
 
-def after(method: Cma, generations: int, batch: tuple[int, ...] = ()) -> tuple[State, Sample]:
+def after(name: str, generations: int, batch: tuple[int, ...] = ()) -> tuple[State, Sample]:
     """The state after some generations, and the candidates that it draws next."""
-    rng = np.random.default_rng(generations)
-    state = initial_state(np.broadcast_to(ENCODING.initial_mean, (*batch, N)).copy())
+    method, setting, rng = METHODS[name], SETTINGS[name], np.random.default_rng(generations)
+    mean = np.broadcast_to(np.floor(encoding_of(method).initial_mean), (*batch, N)).copy()
+    state = method.initial_state(setting, start_at(mean, setting.coordinates.choices))
     for _ in range(generations):
-        sample = method.sample(SETTING, state, noise(rng, batch))
-        state = decompose(tell(method, SETTING, state, sample, objective(values_at(ENCODING.coordinates, sample.v))))
-    return state, method.sample(SETTING, state, noise(rng, batch))
+        sample = method.sample(setting, state, noise(rng, batch))
+        values = objective(values_at(setting.coordinates, sample.v))
+        state = method.decomposed(method.tell(setting, state, sample, values))
+    return state, method.sample(setting, state, noise(rng, batch))
 
 
-def on(convert: Convert, state: State) -> State:
-    return State(*(convert(field) for field in state[:-1]), state.generation)
+def express(name: str, state: State, v: Any, redrawn: Any = None) -> Sample:
+    return METHODS[name].express(SETTINGS[name], state, v[..., None, :], redrawn)
 
 
-def points_around(state: State) -> np.ndarray[Any, Any]:
+def points_around(state: State) -> Array:
     """Some close, some a few standard deviations away, some very far."""
     rng = np.random.default_rng(3)
     reach = np.repeat([1e-3, 0.3, 1.0, 5.0, 1e6], 4)[:, None]
     return state.m[..., None, :] + reach * (rng.standard_normal((*state.m.shape[:-1], 20, N)) @ state.root)
 
 
-def assert_is_literal(found: Sample, state: State, v: np.ndarray[Any, Any]) -> None:
-    """Each row is what the reference makes of the point; `state` without batch axes."""
-    inverse_root = matrix_roots(state.C.tolist())[1]
-    for i, point in enumerate(v):
+def spread_by(state: State) -> Array:
+    """A, or ones."""
+    A: Array = getattr(state, "A", np.ones(N))
+    return A
+
+
+def assert_is_literal(name: str, found: Sample, state: State, v: Array) -> None:
+    """Each row is what the reference makes of the point; `state` without batch axes.
+
+    What is frozen, and categories, are no part of the Gaussian.
+    """
+    n = SETTINGS[name].strategy.dimension
+    still = np.where(getattr(state, "live", np.ones(N)) > 0.0, v, state.m)
+    inverse_root = matrix_roots(state.C[:n, :n].tolist())[1]
+    for i, point in enumerate(still):
         literal = injection.inject(
-            point.tolist(), state.m.tolist(), float(state.sigma[0]), state.A.tolist(), inverse_root
+            point[:n].tolist(), state.m[:n].tolist(), float(state.sigma[0]), spread_by(state)[:n].tolist(), inverse_root
         )
-        for name in ("y", "step", "norm_sq"):
-            expected = np.asarray(getattr(literal, name))
-            scale = np.abs(expected).max()
-            row = np.sum(np.asarray(found.z)[i] ** 2) if name == "norm_sq" else np.asarray(getattr(found, name))[i]
-            np.testing.assert_allclose(row, expected, rtol=RTOL, atol=RTOL * scale, err_msg=f"{name} of point {i}")
+        assert_close(np.asarray(found.y)[i, :n], literal.y, f"y of point {i}")
+        assert_close(np.asarray(found.step)[i, :n], literal.step, f"step of point {i}")
+        assert_close(np.sum(np.asarray(found.z)[i] ** 2), literal.norm_sq, f"length of point {i}")
+        assert not np.asarray(found.y)[i, n:].any()
     np.testing.assert_array_equal(np.asarray(found.v), v)
 
 
@@ -103,155 +123,162 @@ def assert_is_literal(found: Sample, state: State, v: np.ndarray[Any, Any]) -> N
 @pytest.mark.parametrize("generations", [0, 1, 60])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_point_is_expressed_as_the_literal_text_does(name: str, generations: int, convert: Convert) -> None:
-    method = METHODS[name]
-    state, _ = after(method, generations)
+    state, _ = after(name, generations)
     v = points_around(state)
-    found = method.express(SETTING, on(convert, state), convert(v))
-    assert_is_literal(found, state, v)
+    assert_is_literal(name, express(name, map_arrays(convert, state), convert(v)), state, v)
 
 
-def test_the_margin_has_widened_some_coordinates_by_then() -> None:
-    """Else the division by A would not have been seen."""
-    assert (after(METHODS["margin"], 60)[0].A != 1.0).any()
+def test_by_then_some_coordinates_are_wider_and_some_frozen() -> None:
+    """Else the division by A, and what is left out, would not have been seen."""
+    assert (after("margin", 60)[0].A != 1.0).any()
+    assert (after("mix", 60)[0].live[2:5] == 0.0).any()
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_batch_of_states_is_a_loop_over_them(name: str, convert: Convert) -> None:
-    method = METHODS[name]
-    states, _ = after(method, 8, (2, 3))
+    states, _ = after(name, 8, (2, 3))
     v = points_around(states)
-    found = method.express(SETTING, on(convert, states), convert(v))
-    for i, j in np.ndindex(2, 3):
-        one = State(*(field[i, j] for field in states[:-1]), states.generation)
-        rows = Sample(*(None if part is None else np.asarray(part)[i, j] for part in found))
-        assert_is_literal(rows, one, v[i, j])
+    found = express(name, map_arrays(convert, states), convert(v))
+    for place in np.ndindex(2, 3):
+        rows = Sample(*(np.asarray(part)[place] for part in found))
+        assert_is_literal(name, rows, map_arrays(operator.itemgetter(place), states), v[place])
 
 
 @pytest.mark.parametrize("generations", [0, 60])
-@pytest.mark.parametrize("name", ["cma", "margin"])
+@pytest.mark.parametrize("name", ["cma", "margin", "im", "im-box"])
 def test_a_point_drawn_by_the_state_itself_comes_back_as_itself(name: str, generations: int, convert: Convert) -> None:
     method = METHODS[name]
-    state, drawn = after(method, generations)
-    found = method.express(SETTING, on(convert, state), convert(drawn.v))
-    kept = np.sum(drawn.z**2, axis=-1) <= injection.longest(N) ** 2
-    assert kept.sum() >= L - 2
-    for part in ("y", "z", "step", "v"):
+    state, drawn = after(name, generations)
+    latents = method.latents(state, drawn)  # of a mutated point also that before the mutation
+    assert latents.shape == (L, 2 if name.startswith("im") else 1, N)
+    found = method.express(SETTINGS[name], map_arrays(convert, state), convert(latents))
+    y, whole = ((latents[:, k] - state.m) / spread_by(state) / state.sigma for k in (-1, 0))
+    kept = np.maximum(*(np.sum((part @ state.inverse_root) ** 2, axis=-1) for part in (y, whole)))
+    kept = kept <= injection.longest(N) ** 2
+    assert kept.sum() >= (1 if name.startswith("im") else L - 2)
+    for part in ("y", "z", "step", "v", "cells"):
         expected = getattr(drawn, part)[kept]
         np.testing.assert_allclose(np.asarray(getattr(found, part))[kept], expected, rtol=RTOL, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["cma", "margin", "im", "im-box"])
 def test_a_point_from_far_away_is_shortened_to_the_longest_length(name: str) -> None:
-    method = METHODS[name]
-    state, _ = after(method, 60)
+    state, _ = after(name, 60)
     v = points_around(state)[-4:]
-    found = method.express(SETTING, state, v)
+    found = express(name, state, v)
     np.testing.assert_allclose(np.sum(found.z**2, axis=-1), injection.longest(N) ** 2, rtol=RTOL)
     np.testing.assert_allclose(found.step, state.sigma * found.y, rtol=RTOL)
-    whole = (v - state.m) / state.A
+    whole = (v - state.m) / spread_by(state)
     cosines = np.vecdot(found.step, whole) / np.linalg.norm(found.step, axis=-1) / np.linalg.norm(whole, axis=-1)
     np.testing.assert_allclose(cosines, 1.0, rtol=RTOL)
-
-
-def test_the_box_penalty_is_that_of_the_point(convert: Convert) -> None:
-    method = METHODS["im-box"]
-    state, drawn = after(method, 60)
-    found = method.express(SETTING, on(convert, state), convert(drawn.v))
-    np.testing.assert_allclose(np.asarray(found.penalty), drawn.penalty, rtol=RTOL)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_point_at_the_mean_itself_can_be_learnt_from(name: str) -> None:
     """It has no direction and the length zero, by which nothing may be divided."""
-    method = METHODS[name]
-    state, drawn = after(method, 5)
+    state, drawn = after(name, 5)
     v = drawn.v.copy()
     v[-1] = state.m  # as the worst: its weight is negative, and scaled by the length
-    sample = method.express(SETTING, state, v)
+    sample = express(name, state, v)
     np.testing.assert_array_equal(sample.y[-1], np.zeros(N))
-    after_it = tell(method, SETTING, state, sample, np.arange(float(L)))
-    for field, value in zip(State._fields, after_it):
-        assert field == "best" or np.isfinite(value).all(), field  # the others do not remember their best
+    learnt = METHODS[name].tell(SETTINGS[name], state, sample, np.arange(float(L)))
+    map_arrays(assert_finite, learnt)
+
+
+def assert_finite(array: Any) -> Any:
+    assert np.isfinite(array).all()
+    return array
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_expressing_can_be_traced_and_compiled(name: str) -> None:
-    method = METHODS[name]
-    state, _ = after(method, 5)
+    state, _ = after(name, 5)
     v = points_around(state)
     with jax.enable_x64(True):
-        compiled = jax.jit(lambda s, points: method.express(SETTING, s, points))(state, v)
-    assert_is_literal(compiled, state, v)
+        compiled = jax.jit(lambda s, points: express(name, s, points))(state, v)
+    assert_is_literal(name, compiled, state, v)
 
 
-@pytest.mark.parametrize("frozen", [[], [2, 3]])
+@pytest.mark.parametrize("generations", [0, 60])
 def test_what_an_older_state_drew_is_to_mix_half_where_it_lies_and_half_its_noise(
-    frozen: list[int], convert: Convert
+    generations: int, convert: Convert
 ) -> None:
-    method, setting = Mix(), setting_of(ENCODING, None)
-    state, _ = after(Margin(), 60)
-    live = np.where(np.isin(np.arange(N), frozen), 0.0, 1.0)
-    state = state._replace(live=live, root=live[:, None] * state.root * live)
+    state, _ = after("mix", generations)
+    assert (generations == 0) == (state.live[:5] == 1.0).all()
     v = points_around(state)
     v[0] = state.m
-    xi = live * np.random.default_rng(1).standard_normal(v.shape)
-    found = method.express(setting, on(convert, state), convert(v), redrawn=convert(xi))
+    xi = state.live * np.random.default_rng(1).standard_normal(v.shape)
+    found = express("mix", map_arrays(convert, state), convert(v), convert(xi))
     inverse_root = matrix_roots(state.C.tolist())[1]
     m, A, sigma = state.m.tolist(), state.A.tolist(), float(state.sigma[0])
     for i, point in enumerate(v):
-        still = np.where(live > 0, point, state.m).tolist()
+        still = np.where(state.live > 0, point, state.m).tolist()
         y = injection.y_of_x(injection.x_of_v(still, m, A), m, sigma)
         z = np.array(injection.delayed_z(y, inverse_root, xi[i].tolist()))
         for part, expected in (("z", z), ("y", z @ state.root), ("step", sigma * (z @ state.root))):
-            row, scale = np.asarray(getattr(found, part))[i], np.abs(expected).max()
-            np.testing.assert_allclose(row, expected, rtol=RTOL, atol=RTOL * scale, err_msg=f"{part} of point {i}")
+            assert_close(np.asarray(getattr(found, part))[i], expected, f"{part} of point {i}")
     np.testing.assert_array_equal(np.asarray(found.v), v)
 
 
 # Starting
 
 
-def covariances(batch: tuple[int, ...] = ()) -> np.ndarray[Any, Any]:
+def covariances(batch: tuple[int, ...] = ()) -> Array:
     scales = np.geomspace(0.01, 30, N)
     root = np.random.default_rng(8).standard_normal((*batch, N, N)) * scales
     return root @ root.mT + 0.16 * np.eye(N)
 
 
+def started(m: Any, covariance: Any) -> dict[str, Any]:
+    return initial_gaussian(start_at(m)._replace(covariance=covariance))
+
+
 def test_a_start_from_a_covariance_is_the_literal_one(convert: Convert) -> None:
     m, covariance = np.arange(float(N)), covariances()
-    state = started_from(convert(m), convert(covariance))
+    state = started(convert(m), convert(covariance))
     sigma, C = injection.scale_and_shape(covariance.tolist())
-    np.testing.assert_array_equal(np.asarray(state.m), m)
-    np.testing.assert_allclose(np.asarray(state.sigma), [sigma], rtol=RTOL)
-    np.testing.assert_allclose(np.asarray(state.C), C, rtol=RTOL, atol=RTOL * np.abs(C).max())
+    np.testing.assert_array_equal(np.asarray(state["m"]), m)
+    assert_close(state["sigma"], [sigma], "sigma")
+    assert_close(state["C"], C, "C")
 
 
 def test_a_start_has_the_roots_of_its_covariance_and_nothing_behind_it(convert: Convert) -> None:
     m, covariance = np.arange(float(N)), covariances()
-    state = started_from(convert(m), convert(covariance))
-    root, C = np.asarray(state.root), np.asarray(state.C)
+    state = started(convert(m), convert(covariance))
+    root, C = np.asarray(state["root"]), np.asarray(state["C"])
     np.testing.assert_allclose(root @ root, C, atol=RTOL * np.abs(C).max())
-    np.testing.assert_allclose(root @ np.asarray(state.inverse_root), np.eye(N), atol=RTOL)
+    np.testing.assert_allclose(root @ np.asarray(state["inverse_root"]), np.eye(N), atol=RTOL)
     np.testing.assert_allclose(np.linalg.det(C), 1.0, rtol=RTOL)
-    np.testing.assert_allclose(np.asarray(state.sigma) ** 2 * C, covariance, rtol=1e-8)
-    np.testing.assert_array_equal(np.asarray(state.A), np.ones(N))
-    for path in (state.p_sigma, state.p_c):
-        np.testing.assert_array_equal(np.asarray(path), np.zeros(N))
-    assert state.generation == 0
+    np.testing.assert_allclose(np.asarray(state["sigma"]) ** 2 * C, covariance, rtol=1e-8)
+    for path in ("p_sigma", "p_c"):
+        np.testing.assert_array_equal(np.asarray(state[path]), np.zeros(N))
+    assert state["generation"] == 0
+
+
+def test_categories_are_no_part_of_the_covariance_of_a_start() -> None:
+    numbers = covariances()[:4, :4]
+    covariance = np.eye(N)
+    covariance[:4, :4] = numbers
+    state = initial_gaussian(Start(np.zeros(N), covariance, start_at(np.zeros(N), (2, 3)).theta))
+    alone = initial_gaussian(start_at(np.zeros(4))._replace(covariance=numbers))
+    for name in ("C", "root", "inverse_root"):
+        assert_close(state[name][:4, :4], alone[name], name)
+        assert_close(state[name][4:], np.eye(N)[4:] * (name == "C"), name)
+    assert_close(state["sigma"], alone["sigma"], "sigma")
 
 
 def test_a_batch_of_starts_is_a_loop_over_them(convert: Convert) -> None:
     m, covariance = np.random.default_rng(1).standard_normal((2, 3, N)), covariances((2, 3))
-    states = started_from(convert(m), convert(covariance))
-    assert states.sigma.shape == (2, 3, 1)
-    for i, j in np.ndindex(2, 3):
-        alone = started_from(m[i, j], covariance[i, j])
-        for name, batched, single in zip(State._fields[:-1], states, alone):
-            scale = np.abs(single).max(initial=0.0)
-            np.testing.assert_allclose(np.asarray(batched)[i, j], single, rtol=RTOL, atol=RTOL * scale, err_msg=name)
+    states = started(convert(m), convert(covariance))
+    assert states["sigma"].shape == (2, 3, 1)
+    for place in np.ndindex(2, 3):
+        for name, single in started(m[place], covariance[place]).items():
+            if name != "generation":
+                assert_close(np.asarray(states[name])[place], single, name)
 
 
-def test_the_identity_is_the_ordinary_start() -> None:
-    m = np.arange(float(N))
-    for found, expected in zip(started_from(m, np.eye(N)), initial_state(m)):
-        np.testing.assert_allclose(found, expected, atol=1e-15)
+def test_the_ordinary_start_is_the_identity() -> None:
+    ordinary = initial_gaussian(start_at(np.arange(float(N))))
+    assert ordinary["sigma"].tolist() == [1.0]
+    for name in ("C", "root", "inverse_root"):
+        assert ordinary[name].tolist() == np.eye(N).tolist()

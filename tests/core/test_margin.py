@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Space
-from mixcma.core.coordinates import cell_index, threshold_above
-from mixcma.core.margin import corrected
+from mixcma.core.coordinates import cell_centre, cell_index, threshold_above
 from mixcma.core.methods import Cma, Margin
+from mixcma.core.methods.margin import corrected
+from mixcma.core.mix.margin import margin
 from mixcma.latent.encoding import Encoding
 
 EPSILON = 1e-12
@@ -50,9 +51,9 @@ def means(draw: st.DrawFn) -> np.ndarray:
     return np.where(on_threshold & COORDINATES.discrete, threshold_above(COORDINATES, below_last), m)
 
 
-def leaving(m: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whether the mean's cell is the first or last, and the probabilities below and above it."""
-    k = cell_index(COORDINATES, m)
+def leaving(m: np.ndarray, sd: np.ndarray, k: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Whether the mean's cell (or cell k) is the first or last, and the probabilities below and above it."""
+    k = cell_index(COORDINATES, m) if k is None else k
     bottom, top = k <= 0, k >= COORDINATES.last
     below = np.where(bottom, 0.0, ndtr((threshold_above(COORDINATES, k - 1) - m) / sd))
     above = np.where(top, 0.0, ndtr((m - threshold_above(COORDINATES, k)) / sd))
@@ -101,6 +102,53 @@ def test_where_no_bound_is_active_nothing_changes_at_all(m: np.ndarray, log_sd: 
     assert np.array_equal(A_new[idle], np.ones(N)[idle])
 
 
+# mix: its margin limits the probability from above too
+
+
+@given(means(), st.lists(logs, min_size=N, max_size=N), alphas, st.lists(st.floats(0, 1), min_size=N, max_size=N))
+def test_the_margin_of_mix_holds_from_below_and_from_above(
+    m: np.ndarray, log_s: list[float], alpha: float, part: list[float]
+) -> None:
+    """`part`: how far the largest probability that is allowed lies between alpha and 1."""
+    most, k = alpha + np.array(part) * (1 - alpha), cell_index(COORDINATES, m)
+    m_new, s_new, p = margin(COORDINATES, alpha, most, m, 10.0 ** np.array(log_s))
+    edge, below, above = leaving(m_new, s_new, k)
+    rounding = EPSILON + 1e-14 * np.maximum(np.abs(m_new), 1.0) / s_new  # of the floats around mean and thresholds
+    integers = COORDINATES.margin
+    assert np.all((below + above >= alpha - rounding) | ~integers)
+    assert np.all((np.minimum(below, above) >= alpha / 2 - rounding) | edge | ~integers)
+    assert np.all((below + above <= most + rounding) | ~integers)
+    assert np.all((np.abs(below + above - p) <= rounding) | (edge & (p == 1.0)) | ~integers)
+    assert np.all(np.isfinite(m_new[integers]))
+    assert np.all(s_new[integers] > 0)
+    assert np.all(np.isfinite(s_new[integers]))
+
+
+@given(means(), st.floats(-12, 12), alphas)
+def test_where_no_limit_of_mix_is_active_nothing_changes_at_all(m: np.ndarray, log_s: float, alpha: float) -> None:
+    s = np.full(N, 10.0**log_s)
+    edge, below, above = leaving(m, s)
+    idle = np.where(edge, below + above > alpha * (1 + 1e-9), np.minimum(below, above) > alpha / 2 * (1 + 1e-9))
+    m_new, s_new, _ = margin(COORDINATES, alpha, np.ones(N), m, s)
+    idle = idle & COORDINATES.margin
+    assert np.array_equal(m_new[idle], m[idle])
+    assert np.array_equal(s_new[idle], s[idle])
+
+
+@given(means(), st.lists(logs, min_size=N, max_size=N), alphas)
+def test_in_the_first_and_the_last_cell_only_a_narrow_gaussian_says_how_probable_leaving_is(
+    m: np.ndarray, log_s: list[float], alpha: float
+) -> None:
+    s, k = 10.0 ** np.array(log_s), cell_index(COORDINATES, m)
+    _, s_new, p = margin(COORDINATES, alpha, np.ones(N), m, s)
+    threshold = threshold_above(COORDINATES, np.where(k == 0, k, k - 1))
+    way = np.abs(cell_centre(COORDINATES, k) - threshold) / -ndtri(alpha)
+    edge = COORDINATES.margin & ((k <= 0) | (k >= COORDINATES.last))
+    assert np.array_equal(s_new[edge], s[edge])
+    assert np.all(p[edge & (s > 1.001 * way)] == 1.0)
+    assert np.all(p[edge & (s < 0.999 * way)] <= 0.5)
+
+
 def test_the_margin_keeps_a_settled_integer_moving() -> None:
     sd = np.full(N, 1e-12)
     m_new, A_new = corrected(COORDINATES, 0.01, ENCODING.initial_mean, sd, np.ones(N))
@@ -130,5 +178,6 @@ def test_a_tiny_alpha_gives_plain_cma_bit_for_bit() -> None:
         for optimizer in (plain, margin):
             candidates = optimizer.ask()
             optimizer.tell(candidates, [float(sum(v * v for v in c.params.values())) for c in candidates])
-        for name, left, right in zip(plain.state._fields, plain.state, margin.state):
-            assert np.array_equal(left, right), name
+        for name, part in plain.state._asdict().items():
+            assert np.array_equal(part, getattr(margin.state, name)), name
+        assert (margin.state.A == 1.0).all()

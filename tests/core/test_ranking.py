@@ -6,12 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mixcma.core.bounds import distance_outside
 from mixcma.core.ranking import penalised_ranks, weights_by_rank
 from mixcma.core.strategy import strategy
+from tests.reference import bounds
 
 L = 10
 STRATEGY = strategy(6, L)
-ALL = STRATEGY.weighing["all"]
+ALL = STRATEGY.all_weights
 values = st.lists(st.integers(-3, 3).map(float), min_size=L, max_size=L).map(np.array)
 distinct = st.permutations(range(L)).map(lambda p: np.array(p, dtype=float))
 
@@ -73,3 +75,15 @@ def test_the_penalty_grows_with_the_distance() -> None:
     outside[0] = 2.0
     w = weights_by_rank(ALL, penalised_ranks(v, None, outside))
     assert w[0] == w.min()
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 2.0]), st.booleans())
+def test_the_penalised_ranks_are_the_literal_ones(seed: int, slack: float, violated: bool) -> None:
+    rng = np.random.default_rng(seed)
+    v, sd = 5 * rng.standard_normal((L, 4)), rng.random(4) + 0.1
+    low, high = np.array([-1.0, -np.inf, -4.0, -np.inf]), np.array([1.0, 3.0, np.inf, np.inf])
+    f, g = rng.integers(0, 5, L).astype(float), rng.integers(0, 2, L) * 1.0 if violated else None
+    fast = penalised_ranks(f, g, distance_outside(v, low, high, sd, slack))
+    outcomes = list(zip(np.zeros(L) if g is None else g, f))
+    literal = bounds.penalised(outcomes, v.tolist(), list(zip(low, high)), sd.tolist(), slack)
+    np.testing.assert_allclose(fast, [rank for _, rank in literal], rtol=1e-12)

@@ -108,7 +108,7 @@ def test_what_goes_wrong_is_a_failed_evaluation_with_the_reason(name):
 
 @pytest.mark.parametrize(
     ("program", "words"),
-    [("program", "write ./program"), ("./program", "chmod +x"), ("./program --x", "a text of its own")],
+    [("program", "write ./program"), ("./program", "chmod +x"), ("./program --x", "a separate string")],
 )
 def test_a_program_that_cannot_be_started_comes_with_a_remedy(program, words, tmp_path):
     (tmp_path / "program").write_text("#!/bin/sh\necho 1\n")

@@ -24,7 +24,8 @@ from mixcma import Bool, Discrete, Float, Int, Outcome, Space, minimize, resume
 from mixcma.evaluation import open_evaluator
 from mixcma.evaluation.sandbox import PROGRAM
 from mixcma.store import read
-from tests.evaluation.processes import processes
+from tests.evaluation.processes import Meeting, attend, processes
+from tests.search.virtual_time import lognormal, virtual_workers
 
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2])})
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
@@ -33,7 +34,7 @@ CORNERS = Space({"on": Bool(), "off": Bool()})
 PROCESSES = ["2", "3", "process pool", "loky", "dask client", "dask address"]
 ENGINES = [*PROCESSES, "threads"]
 CAPACITIES = {"1": 1, "2": 2, "3": 3, "process pool": 2, "loky": 2, "dask client": 2, "dask address": 2, "threads": 2}
-UNLOADABLE = r"^objective: it cannot be loaded in a worker process .*ModuleNotFoundError: .*only_here"
+UNLOADABLE = r"^objective: expected a function that worker processes can load, .*ModuleNotFoundError: .*only_here"
 
 
 @pytest.fixture(scope="module")
@@ -156,11 +157,8 @@ def with_constraints_and_failures():
 OBJECTIVES = [a_lambda, a_closure, of_a_script, an_object, a_partial, with_constraints_and_failures]
 
 
-def uneven(rest=0.02):
-    """Evaluations of different length, so that they do not finish in the order they were sent."""
-
+def sometimes_failing():
     def objective(p):
-        time.sleep(rest * (hash(p["x"]) % 3))
         if p["x"] > 3.5:
             raise ArithmeticError(f"no solution at {p['x']}")
         return p["x"] ** 2 + p["y"] ** 2
@@ -203,19 +201,22 @@ def test_the_result_is_that_of_one_process_however_many_there_are_and_wherever(e
     assert_equal_to_one_process(engine, of_a_script)
 
 
-@on("2", "process pool", "dask client")
-def test_the_result_does_not_depend_on_who_finishes_first(engine):
-    alone = minimize(uneven(0), PLANE, budget=24, seed=5)
+@pytest.mark.parametrize("target", [None, 0.5], ids=["budget", "target"])
+@pytest.mark.parametrize("lasting", [lambda number, params: 1000.0 - number, lognormal], ids=["reversed", "any order"])
+def test_the_result_does_not_depend_on_which_evaluation_finishes_first(lasting, target):
+    alone = minimize(sometimes_failing(), PLANE, budget=90, seed=5, target=target)
     assert alone.failures > 1
-    assert minimize(uneven(), PLANE, budget=24, seed=5, workers=engine) == alone
+    assert alone.stop.name == ("budget" if target is None else "target")
+    with virtual_workers(6, lasting):
+        assert minimize(sometimes_failing(), PLANE, budget=90, seed=5, target=target) == alone
 
 
 @on("2", "loky", "threads")
 def test_a_target_reached_in_the_middle_of_a_generation_ends_every_search_there(engine):
-    alone = minimize(uneven(0), PLANE, budget=400, target=0.5, seed=5)
+    alone = minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=5)
     assert alone.stop.name == "target"
     assert alone.evaluations % 6 != 0
-    assert minimize(uneven(), PLANE, budget=400, target=0.5, seed=5, workers=engine) == alone
+    assert minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=5, workers=engine) == alone
 
 
 @on("2", "process pool")
@@ -228,19 +229,19 @@ def test_restarts_and_remembered_points_are_the_same(engine):
 
 @on("2", "process pool", "threads")
 def test_the_run_file_holds_the_same_candidates_and_outcomes(engine, tmp_path):
-    minimize(uneven(0), PLANE, budget=30, seed=5, run_file=tmp_path / "one.db")
-    minimize(uneven(), PLANE, budget=30, seed=5, run_file=tmp_path / "many.db", workers=engine)
+    minimize(sometimes_failing(), PLANE, budget=30, seed=5, run_file=tmp_path / "one.db")
+    minimize(sometimes_failing(), PLANE, budget=30, seed=5, run_file=tmp_path / "many.db", workers=engine)
     one, many = ([(row.params, row.outcome) for row in read(tmp_path / name).rows] for name in ("one.db", "many.db"))
     assert one == many
 
 
 @on("3")
 def test_a_run_begun_on_one_engine_ends_the_same_on_another(engine, process_pool, tmp_path):
-    whole = minimize(uneven(0), PLANE, budget=30, seed=5)
+    whole = minimize(sometimes_failing(), PLANE, budget=30, seed=5)
     path = tmp_path / "run.db"
-    minimize(uneven(), PLANE, budget=13, seed=5, run_file=path, workers=engine)
-    resume(path, uneven(), budget=20, workers=process_pool)
-    assert replace(resume(path, uneven(0), budget=30), run_file=None) == whole
+    minimize(sometimes_failing(), PLANE, budget=13, seed=5, run_file=path, workers=engine)
+    resume(path, sometimes_failing(), budget=20, workers=process_pool)
+    assert replace(resume(path, sometimes_failing(), budget=30), run_file=None) == whole
 
 
 @on(*ENGINES)
@@ -270,17 +271,19 @@ def test_asynchronous_searches_spend_the_budget_and_evaluate_nothing_twice(engin
 
 @on("2", "3")
 def test_so_many_evaluations_run_at_once_as_there_are_workers_and_no_more(engine, tmp_path):
-    path, coarse = tmp_path / "run.db", 0.05  # the clock that says when one began may lag by this
+    """They wait for each other; and each process evaluates one point at a time."""
+    log = tmp_path / "log"
+    with Meeting(engine) as meeting:
+        address = meeting.address
 
-    def objective(p):
-        time.sleep(0.3)
-        return p["x"] ** 2
+        def objective(p):
+            with open(log, "a") as file:
+                file.write(f"{os.getpid()}\n")
+            attend(address)
+            return p["x"] ** 2
 
-    minimize(objective, PLANE, budget=6, seed=1, workers=engine, run_file=path)
-    done = [row for row in read(path).rows if row.evaluated]
-    spans = [(row.started + coarse, row.started + row.seconds - coarse) for row in done]
-    at_once = max(sum(begin <= moment < end for begin, end in spans) for moment, _ in spans)
-    assert at_once == engine
+        assert minimize(objective, PLANE, budget=6, seed=1, workers=engine).evaluations == 6
+    assert len(set(calls_in(log))) == engine
 
 
 @pytest.mark.parametrize(("engine", "capacity"), CAPACITIES.items(), indirect=["engine"])
@@ -294,9 +297,11 @@ def test_the_number_of_workers_is_known(engine, capacity):
 
 @on("process pool", "threads")
 def test_two_searches_can_share_an_executor(engine):
-    alone = [minimize(uneven(0), PLANE, budget=24, seed=seed) for seed in (1, 2)]
+    alone = [minimize(sometimes_failing(), PLANE, budget=24, seed=seed) for seed in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
-        shared = list(pool.map(lambda seed: minimize(uneven(), PLANE, budget=24, seed=seed, workers=engine), (1, 2)))
+        shared = list(
+            pool.map(lambda seed: minimize(sometimes_failing(), PLANE, budget=24, seed=seed, workers=engine), (1, 2))
+        )
     assert shared == alone
 
 
@@ -431,7 +436,7 @@ def test_so_it_is_with_a_timeout(engine, only_here, tmp_path):
 
 @on("2", "process pool")
 def test_the_refusal_names_the_error_as_python_does(engine, only_here):
-    with pytest.raises(ValueError, match=r"worker process \(ModuleNotFoundError: No module named"):
+    with pytest.raises(ValueError, match=r"failed \(ModuleNotFoundError: No module named"):
         minimize(only_here, PLANE, budget=12, workers=engine)
 
 
@@ -473,14 +478,6 @@ def eventually(condition, seconds=5.0):
 # Workers that are killed
 
 
-def slow(seconds=0.03):
-    def objective(p):
-        time.sleep(seconds)
-        return p["x"] ** 2 + p["y"] ** 2
-
-    return objective
-
-
 def running(wanted):
     """The child processes that are wanted and have not ended."""
     found = []
@@ -495,42 +492,25 @@ def sandboxes():
     return running(lambda child: PROGRAM.name in " ".join(child.cmdline()))
 
 
-class Killer:
-    """A callback: a random worker is killed in each of the first odd generations."""
-
-    def __init__(self, workers, kills):
-        self._workers, self._left = workers, kills
-        self._random = random.Random(1)
-        self._thread = None
-        self.delivered = 0
-
-    def __call__(self, progress):
-        self.join()
-        if progress.generation % 2 and self._left:
-            self._left -= 1
-            self._thread = threading.Thread(target=self._kill, args=(self._random.uniform(0.0, 0.08),))
-            self._thread.start()
-
-    def _kill(self, delay):
-        time.sleep(delay)
-        assert eventually(self._workers, 20)
-        self._random.choice(self._workers()).kill()
-        self.delivered += 1
-
-    def join(self):
-        if self._thread is not None:
-            self._thread.join()
-
-
 def assert_kills_change_nothing(workers, find, kills):
-    expected = minimize(slow(0), PLANE, budget=42, seed=1)
-    killer = Killer(find, kills)
-    try:
-        result = minimize(slow(), PLANE, budget=42, seed=1, workers=workers, callback=killer)
-    finally:
-        killer.join()
-    assert killer.delivered == kills
+    """An idle worker is killed after each of the first odd generations."""
+    expected = minimize(sphere(), PLANE, budget=42, seed=1)
+    killed = []
+
+    def kill(progress):
+        if progress.generation % 2 and len(killed) < kills:
+            assert eventually(find, 20)
+            victim = random.Random(progress.generation).choice(find())
+            victim.kill()
+            killed.append(victim)
+
+    result = minimize(sphere(), PLANE, budget=42, seed=1, workers=workers, callback=kill)
+    assert len(killed) == kills
     assert result == expected
+
+
+def sphere():
+    return lambda p: p["x"] ** 2 + p["y"] ** 2
 
 
 def test_killed_sandboxes_change_nothing():
@@ -563,11 +543,26 @@ def test_killed_workers_of_dask_change_nothing(cluster, client):
     assert_kills_change_nothing(client.get_executor(), workers, kills=2)
 
 
+def test_a_worker_of_dask_that_dies_while_it_evaluates_changes_nothing(client, tmp_path):
+    mark = tmp_path / "mark"
+
+    def objective(p):
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return p["x"] ** 2 + p["y"] ** 2
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    expected = minimize(sphere(), PLANE, budget=18, seed=1)
+    assert minimize(objective, PLANE, budget=18, seed=1, workers=client.get_executor()) == expected
+
+
 def test_a_generation_outlives_the_death_of_every_sandbox_at_once():
-    expected = minimize(slow(0), PLANE, budget=24, seed=1)
+    expected = minimize(sphere(), PLANE, budget=24, seed=1)
 
     def kill_all(progress):
         for sandbox in sandboxes():
-            os.kill(sandbox.pid, signal.SIGKILL)
+            sandbox.kill()
 
-    assert minimize(slow(), PLANE, budget=24, seed=1, workers=2, callback=kill_all) == expected
+    assert minimize(sphere(), PLANE, budget=24, seed=1, workers=2, callback=kill_all) == expected

@@ -1,4 +1,4 @@
-"""The race: the same starts, budgets and targets for all, and numbers that mean what they say."""
+"""The race gives all racers the same starts, budgets and targets, and its statistics are correct."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sphere(point: np.ndarray) -> float:
 
 
 def raced(name: str, task: Task, board: Scoreboard) -> Scoreboard:
-    """Runs a racer to the end, as `run_cell` does."""
+    """Run a racer to the end, as `run_cell` does."""
     with warnings.catch_warnings(), suppress(Over):
         warnings.simplefilter("ignore")
         RACERS[name].run(task, board)
@@ -67,13 +67,13 @@ def test_the_area_is_the_integral_of_the_distribution() -> None:
 
 def test_targets_that_were_not_hit_are_never_reached() -> None:
     assert runtimes([3, 7], 4).tolist() == [3, 7, np.inf, np.inf]
-    with pytest.raises(ValueError, match="more than an evaluation a variable"):
+    with pytest.raises(ValueError, match="more than one evaluation per variable"):
         areas(np.array([1.0]), 10, 10)
 
 
 def test_a_ratio_has_an_interval_over_the_same_cases() -> None:
     theirs = np.random.default_rng(1).random(60) + 0.5
-    same, (low, high) = ratio(2 * theirs, theirs)  # a constant factor has no spread over cases
+    same, (low, high) = ratio(2 * theirs, theirs)  # a constant factor does not vary between cases
     assert same == pytest.approx(2) == low == high
     noisy, (low, high) = ratio(theirs[::-1].copy(), theirs)
     assert noisy == pytest.approx(1)
@@ -82,10 +82,10 @@ def test_a_ratio_has_an_interval_over_the_same_cases() -> None:
     assert rate_interval(0, 10) == pytest.approx((0, 0.308), abs=1e-3)
 
 
-# What all racers are given
+# What every racer is given
 
 
-def test_a_scoreboard_counts_notes_hits_and_calls_the_end() -> None:
+def test_a_scoreboard_counts_notes_hits_and_ends_the_race() -> None:
     values = iter([5.0, 0.5, 7.0, 0.01])
     board = Scoreboard(lambda point: next(values), replace(TINY, budget=10), [10.0, 1.0, 0.1])
     inside = np.array([0.0, 0.0, 1.0, 0.0])
@@ -95,10 +95,10 @@ def test_a_scoreboard_counts_notes_hits_and_calls_the_end() -> None:
     assert (board.hits, board.evaluations, board.best) == ([1, 2, 4], 4, 0.01)
 
 
-def test_a_scoreboard_refuses_points_that_others_are_not_allowed() -> None:
+def test_a_scoreboard_refuses_points_outside_the_space() -> None:
     board = Scoreboard(sphere, TINY, [0.0])
     for point in ([0.5, 0, 0, 0], [0, 6, 0, 0], [0, 0, 2, 0], [np.nan, 0, 0, 0]):
-        with pytest.raises(ValueError, match="a point of the space was expected"):
+        with pytest.raises(ValueError, match="expected a point of the space"):
             board(np.array(point, dtype=float))
     assert board.evaluations == 0
 
@@ -121,7 +121,7 @@ def test_random_starts_are_the_same_for_all_and_inside() -> None:
 
 @pytest.mark.parametrize("name", RACERS)
 def test_the_first_candidates_are_around_the_start(name: str) -> None:
-    """The mean of the first candidates of many seeds, within five standard errors; searches of points begin at it."""
+    """Over many seeds their mean is the start, within five standard errors; TPE and random search begin at it."""
     first = 4
     points: list[np.ndarray] = []
 
@@ -159,14 +159,14 @@ def test_every_racer_solves_a_tiny_sphere_with_integers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["random", "optuna.TPE"])
-def test_racers_without_convergence_come_near(name: str) -> None:
+def test_racers_that_do_not_converge_come_close(name: str) -> None:
     task = replace(TINY, budget=150)
     assert raced(name, task, Scoreboard(sphere, task, [1e-6])).best < 3.0
 
 
 @pytest.mark.parametrize("name", [name for name in RACERS if name not in ("random", "optuna.TPE", "scipy.DE")])
 def test_restarts_begin_elsewhere(name: str) -> None:
-    """A constant is flat after 10 + 30 N / lambda generations."""
+    """A constant objective counts as flat after 10 + 30 N / lambda generations."""
     begun: list[np.ndarray] = []
     task = replace(TINY, budget=3000)
 
@@ -178,12 +178,12 @@ def test_restarts_begin_elsewhere(name: str) -> None:
     floats = np.array(begun)[:, 1]
     assert len(begun) == 3000
     assert abs(floats[:8].mean() - 1.5) < 1.0
-    assert floats.min() < -1.0  # further than the first run could come without a reason to go there
+    assert floats.min() < -1.0  # farther than the first run would get on a constant objective
 
 
 @pytest.mark.parametrize("restarts", [True, False])
 def test_restarts_follow_one_rule(restarts: bool) -> None:
-    """Flat over 10 + 30 N / lambda generations: N = 4, lambda = 6, 12, 24 makes 30, 20, 15 of them."""
+    """A run ends after 10 + 30 N / lambda flat generations: 30, 20 and 15 for N = 4 and lambda = 6, 12 and 24."""
     begun: list[tuple[list[float], int]] = []
     steps: list[int] = []
 
@@ -205,30 +205,30 @@ def test_restarts_follow_one_rule(restarts: bool) -> None:
     task = replace(TINY, restarts=restarts)
     with suppress(Over):
         run_by_generations(Flat, task, Scoreboard(sphere, task, [0.0]))
-    assert steps == ([30, 20, 15, 1] if restarts else [100])  # without restarts only the racer itself ends a run
+    assert steps == ([30, 20, 15, 1] if restarts else [100])  # without restarts only the racer itself ends its run
     assert begun == [(task.start(run).tolist(), task.seed_of(run)) for run in range(len(steps))]
 
 
-def test_tpe_is_given_less_where_it_would_take_hours() -> None:
+def test_tpe_gets_fewer_evaluations_where_it_would_take_hours() -> None:
     assert (most_trials(4), most_trials(20), most_trials(40)) == (2000, 500, 250)
 
 
 # Cells
 
 
-def test_a_racer_that_raises_is_reported_and_the_others_race_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_racer_is_reported_and_the_others_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(task: Task, evaluate: Scoreboard) -> None:
         evaluate(np.clip(np.rint(task.mean), task.low, task.high))
-        raise ZeroDivisionError("by nobody")
+        raise ZeroDivisionError("no reason")
 
     monkeypatch.setitem(RACERS, "broken", Racer(broken, "numpy"))
     case, choice = Case("paper", "SphereInt", 4, 0), Choice(budget=500)
     results = [run_cell(Cell(case, racer), choice) for racer in ("broken", "margin")]
-    assert (results[0].end, results[0].error) == ("error", "ZeroDivisionError: by nobody")
+    assert (results[0].end, results[0].error) == ("error", "ZeroDivisionError: no reason")
     assert (results[0].evaluations, results[0].hits) == (1, ())
     assert (results[1].end, results[1].error, results[1].reached) == ("target", None, True)
     rows = tables.paper_rows(results, "margin")
-    assert [row["errors"] for row in rows] == ["1: ZeroDivisionError: by nobody", None]
+    assert [row["errors"] for row in rows] == ["1: ZeroDivisionError: no reason", None]
     assert [row["success rate"] for row in rows] == [0, 1]
     assert rows[1]["median evaluations"] == results[1].evaluations
 
@@ -248,7 +248,7 @@ def test_coco_targets_are_the_optimum_plus_51_precisions(tmp_path: Path, monkeyp
     assert task.binary.tolist() == [True] + [False] * 4
     np.testing.assert_allclose(task.mean, [0.5, 1.5, 3.5, 7.5, 0])
     np.testing.assert_allclose(task.std, [0.3, 0.5, 7 / 6, 2.5, 10 / 6])
-    assert list(tmp_path.iterdir()) == []  # COCO's file is gone
+    assert list(tmp_path.iterdir()) == []  # the file that COCO wrote was removed
     assert [group_of(f"f{number}") for number in (1, 5, 6, 14, 24)] == ["f1-5", "f1-5", "f6-9", "f10-14", "f20-24"]
 
 
@@ -283,7 +283,7 @@ def test_designs_are_raced_by_index_with_constraints_and_known_targets() -> None
 
 
 @pytest.mark.parametrize("racer", ["mix", "catmargin", "cmaes.CatCMAwM", "cmaes.CatCMAwM-categories"])
-def test_categories_are_solved_by_those_who_know_them(racer: str) -> None:
+def test_categories_are_solved_by_racers_that_support_them(racer: str) -> None:
     choice = Choice(dimensions=(8,), seeds=1)
     result = run_cell(Cell(Case("categories", "SphereCategories3", 8, 1), racer), choice)
     assert result.error is None
@@ -291,14 +291,14 @@ def test_categories_are_solved_by_those_who_know_them(racer: str) -> None:
 
 
 @pytest.mark.parametrize("racer", ["margin", "pycma", "cmaes.CMAwM", "DX-NES-ICI", "optuna.TPE", "scipy.DE", "random"])
-def test_to_all_others_categories_are_integers(racer: str) -> None:
+def test_all_other_racers_treat_categories_as_integers(racer: str) -> None:
     choice = Choice(dimensions=(8,), seeds=1, budget=10)
     result = run_cell(Cell(Case("categories", "SphereCategories3", 8, 1), racer), choice)
     assert result.error is None
     assert result.evaluations == 80
 
 
-def test_on_the_discrete_bed_it_is_seen_who_stops_by_himself() -> None:
+def test_the_discrete_bed_shows_which_racers_stop_by_themselves() -> None:
     choice = Choice(budget=25)
     results = [run_cell(Cell(Case("discrete", "OneMax", 40, 0), racer), choice) for racer in ("margin", "cmaes.CMAwM")]
     assert [result.reached for result in results] == [True, True]
@@ -346,7 +346,7 @@ def test_a_rotation_keeps_the_optimum_lengths_and_integers(name: str) -> None:
 
 
 def test_coupled_floats_follow_their_integers() -> None:
-    x = np.array([0.0, 0.1, 2.0, 3.0])  # the second integer and its float are away together
+    x = np.array([0.0, 0.1, 2.0, 3.0])  # the second integer and its float have moved together
     function = coupled(4).function
     assert function(np.array([0.0, 0.0, 2.0, 2.0])) == 0
     assert function(x) == pytest.approx(1)
@@ -386,7 +386,7 @@ def test_a_race_as_a_user_types_it(tmp_path: Path) -> None:
 
 
 def test_finished_cells_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The race is broken off after two cells, and goes on with the other two."""
+    """The race is interrupted after two cells, and continues with the other two."""
     ran: list[Cell] = []
 
     def in_this_process(missing, choice, jobs):
@@ -410,10 +410,10 @@ def test_finished_cells_are_not_run_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert again == resumed
     assert [(result.racer, result.instance) for result in resumed] == [(c.racer, c.case.instance) for c in ran]
     run_bed("paper", ["margin"], replace(choice, budget=30), out=tmp_path)
-    assert len(ran) == 6  # other settings are other cells
+    assert len(ran) == 6  # cells with other settings are run again
 
 
-def test_a_missing_package_leaves_out_its_racer_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_leaves_out_only_its_racer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RACERS, "pycma", replace(RACERS["pycma"], package="cma-that-nobody-has"))
     monkeypatch.setitem(BEDS, "bbob-mixint", replace(BEDS["bbob-mixint"], package="coco-that-nobody-has"))
     monkeypatch.setattr(
@@ -446,7 +446,7 @@ def test_bad_options_are_refused_with_status_2(words: list[str], told: str) -> N
     assert told in " ".join(result.output.split())
 
 
-def test_what_cannot_be_raced_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_race_that_cannot_be_run_is_refused_with_a_sentence(tmp_path: Path) -> None:
     for words, told in (
         (["--beds", "bbob-mixint", "--dimensions", 7], "expected some of 5, 10, 20, 40, 80, 160, but got 7"),
         (["--beds", "designs", "--problems", "f1"], "nothing to run"),

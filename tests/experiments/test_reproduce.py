@@ -1,4 +1,4 @@
-"""End to end: the paper's experiments as a user types them, small."""
+"""End to end: the paper's experiments, started as a user would type them, at a small size."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def test_both_back_ends_make_the_table(tmp_path: Path) -> None:
         assert [record["successes"] for record in records] == [4, 4]
 
 
-def test_an_interrupted_table_goes_on_from_its_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_table_continues_from_its_finished_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = ["--functions", "SphereInt", "--dimensions", "4,5,6", "--methods", "margin", "--trials", 3]
     original, calls = table.run_cells, []
 
@@ -69,7 +71,7 @@ def test_an_interrupted_table_goes_on_from_its_finished_cells(tmp_path: Path, mo
     monkeypatch.setattr(table, "run_cells", interrupted)
     stopped = invoke("table", *words, "--out", tmp_path)
     assert stopped.exit_code == 1
-    assert "the same command goes on from there" in " ".join(stopped.output.split())
+    assert "the same command continues from there" in " ".join(stopped.output.split())
     resumed = invoke("table", *words, "--out", tmp_path)
     assert resumed.exit_code == 0, resumed.output
     assert calls == [4, 5, 5, 6]  # the finished cell is not run again
@@ -114,7 +116,7 @@ def test_bad_options_are_refused_with_status_2(words: list[str], told: str) -> N
     assert told in " ".join(result.output.split())
 
 
-def test_a_summary_counts_successful_runs_alone() -> None:
+def test_a_summary_counts_only_successful_runs() -> None:
     cell = Cell("SphereInt", 20, "im")
     record = summarise(cell, np.array([10, 20, 30, 1000]), np.array([True, True, True, False]))
     assert (record.median_evaluations, record.iqr, record.successes, record.trials) == (20.0, 10.0, 3, 4)
@@ -131,7 +133,7 @@ def test_a_verdict_looks_at_the_rate_and_the_median(successes: int, median: floa
     assert verdict(ours, paper).passed is passed
 
 
-def test_the_grid_of_alpha_has_48_settings_a_dimension() -> None:
+def test_the_grid_of_alpha_has_48_settings_per_dimension() -> None:
     points = alpha.grid()
     assert len(points) == 3 * 48
     assert max(point.alpha for point in points) < 0.3
@@ -153,7 +155,7 @@ def test_the_alpha_experiment_draws_its_heat_maps(tmp_path: Path, monkeypatch: p
 
 def test_the_stagnation_experiment_finds_stuck_runs_and_draws_them(tmp_path: Path) -> None:
     result = invoke("stagnation", "--dimension", 20, "--out", tmp_path)
-    assert result.exit_code == 0 or "take a larger dimension" in result.output
+    assert result.exit_code == 0 or "choose a larger dimension" in result.output
     bench = problem("SphereOneMax", 20)
     trial = stagnation.first_failure(bench, "im", seed=0)
     stuck, freed = stagnation.trace(bench, "im", trial, 0), stagnation.trace(bench, "margin", trial, 0)

@@ -1,4 +1,4 @@
-"""A small mixed search space, its objective, and what the trials of a study carry."""
+"""A small mixed search space, its objective, and helpers that read what the trials of a study carry."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def evaluated(study):
 
 
 def elsewhere(count):
-    """Finished trials of nobody in particular, their optimum in the last one."""
+    """Finished trials that no search has drawn; the best is the last one."""
     points = [{"n": i % 10, "on": i % 2 == 1, "x": 5 - 9 * i / count} for i in range(count)]
     return [create_trial(params=p, distributions=SPACE, value=value(p)) for p in points]
 
 
 def carried(study):
-    """What each trial carries of a search, None where it is nothing."""
+    """The attribute that a search has written into each trial; None if there is none."""
     return [
         next((about for key, about in trial.system_attrs.items() if key.startswith("mixcma:")), None)
         for trial in study.trials
@@ -61,19 +61,19 @@ def carried(study):
 
 
 def taken(study):
-    """The trials of every closed generation, in the order in which they were closed."""
+    """The trials that each generation was closed with, in the order of the closings."""
     records = [about["record"] for about in carried(study) if about and "record" in about]
     return [record["took"] for record in records if "took" in record]
 
 
 def counted_once(generations):
-    """Whether no result is in two of them."""
+    """Whether no result is used in two generations."""
     used = [number for took in generations for number in took]
     return len(used) == len(set(used))
 
 
 class limited_to:
-    """Raises where the block takes longer: what never ends would take the memory with it."""
+    """Raise if the block takes longer: a loop that never ends would use up all memory."""
 
     def __init__(self, seconds):
         self.seconds = seconds

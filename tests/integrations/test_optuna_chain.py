@@ -1,4 +1,4 @@
-"""The state as a fold over trials: any schedule of workers, late and lost writes, torn reads, circles."""
+"""The state as a fold over trials: any schedule of workers, late and lost writes, torn reads, cyclic records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POPSIZE = 4
 
 
 def chain_of(*links):
-    """Records from (carrier, carrier of the one before, depth)."""
+    """A chain of records, each given as (carrier, carrier of the preceding record, depth)."""
     chain = Chain()
     for carrier, after, depth in links:
         chain.add(Record(carrier, after, depth, [], None if after is not None else Start(0, 1, None, 0, [])))
@@ -41,7 +41,7 @@ def test_the_longest_chain_is_followed():
     assert followed((0, None, 0), (1, None, 0), (5, 1, 1)) == [1, 5]
 
 
-def test_of_two_records_of_the_same_generation_that_of_the_earlier_trial_counts():
+def test_of_two_records_of_the_same_generation_the_one_of_the_earlier_trial_counts():
     assert followed((0, None, 0), (7, 0, 1), (5, 0, 1)) == [0, 5]
 
 
@@ -50,7 +50,7 @@ def test_a_chain_with_a_link_that_cannot_be_seen_waits():
 
 
 @pytest.mark.parametrize("links", [[(3, 3, 1)], [(3, 8, 2), (8, 3, 1)]])
-def test_records_that_lead_in_a_circle_are_no_chain(links):
+def test_records_that_form_a_circle_are_ignored(links):
     with limited_to(0.5):
         assert followed((0, None, 0), *links) == [0]
 
@@ -67,11 +67,11 @@ def test_a_record_survives_json(start, took):
     assert record_from_json(9, copy.deepcopy(record.to_json())) == record
 
 
-# Workers over one study, their steps in any order
+# Several workers on one study, with their steps in any order
 
 
 class World:
-    """A study in memory and its workers; each step of a worker's trial happens when the schedule says so."""
+    """A study in memory and its workers; the schedule decides when each step of a worker happens."""
 
     def __init__(self, workers, method="margin", value=value):
         self.value = value
@@ -85,10 +85,10 @@ class World:
         return self.storage.get_all_trials(self.id, deepcopy=False)
 
     def fold(self):
-        return Fold(Parameters(SPACE, self.method.pairs), self.method, POPSIZE, "mixcma:key", maximize=False)
+        return Fold(Parameters(SPACE, self.method.takes_categories), self.method, POPSIZE, "mixcma:key", maximize=False)
 
     def settle(self):
-        """All read everything: what they would suggest next, and what one without a memory would."""
+        """Let all workers read everything; return what each would suggest next, and what a new worker would suggest."""
         for worker in self.workers:
             worker.finish_what_was_begun()
         trials = self.trials
@@ -96,7 +96,7 @@ class World:
         return [repr(fold.suggest(len(trials), trials, 0, None)) for fold in folds]
 
     def chain(self):
-        """The records that all follow, and all points."""
+        """The records that all workers follow, and the points of all trials."""
         chain, points = Chain(), {}
         for number, about in enumerate(carried(self.study)):
             if about:
@@ -107,14 +107,14 @@ class World:
 
 
 class Worker:
-    """create, read, draw, write, finish, and again."""
+    """Repeats the steps create, read, draw, write and finish."""
 
     def __init__(self, world, seed):
         self.world, self.seed = world, seed
         self.forget()
 
     def forget(self):
-        """Killed and started again: what it remembered is gone, and its trial runs forever."""
+        """The worker is killed and restarted: its memory is gone, and its trial stays RUNNING forever."""
         self.fold, self.next = self.world.fold(), self.create
 
     def step(self):
@@ -141,7 +141,7 @@ class Worker:
         self.states, self.next = self.world.trials, self.end_torn_read
 
     def end_torn_read(self):
-        """A database without transactions for readers: states as of before, attributes as of now."""
+        """A database without read transactions: the states are older than the attributes."""
         self.seen = [copy.copy(trial) for trial in self.states]
         for trial, now in zip(self.seen, self.world.trials):
             trial.system_attrs = now.system_attrs
@@ -159,7 +159,7 @@ class Worker:
         self.next = self.finish
 
     def fail_to_write(self):
-        """The storage is gone for a moment, and the trial with it."""
+        """The storage is unavailable for a moment, and the trial fails."""
         self.world.storage.set_trial_state_values(self.trial_id, TrialState.FAIL)
         self.next = self.create
 
@@ -171,7 +171,7 @@ class Worker:
 
 
 def play(world, schedule, torn=False):
-    """Numbers -> steps of workers; now and then one is killed, cannot write, or somebody else adds a result."""
+    """Turn numbers into steps of workers; sometimes a worker is killed, a write fails, or a foreign trial is added."""
     for event in schedule:
         worker, kind = world.workers[event % len(world.workers)], event // len(world.workers)
         if kind == 0 and worker.next == worker.write:
@@ -187,13 +187,13 @@ def play(world, schedule, torn=False):
 
 
 def schedules(workers, length=200):
-    """Hypothesis' own lists repeat a few numbers; a generator of its own makes more of a mess."""
+    """Hypothesis' own lists repeat a few numbers too often; a seeded generator mixes the steps better."""
     return st.integers(0, 2**32).map(lambda seed: random.Random(seed).choices(range(60 * workers), k=length))
 
 
 @settings(max_examples=15)
 @given(schedules(5), st.sampled_from(["mix", "margin", "im-box", "catmargin"]))
-def test_whatever_the_schedule_all_workers_end_in_the_state_of_one_that_reads_the_study_anew(schedule, method):
+def test_whatever_the_schedule_all_workers_end_in_the_state_of_a_new_worker(schedule, method):
     world = World(5, method)
     play(world, schedule)
     assert len(set(world.settle())) == 1
@@ -202,7 +202,7 @@ def test_whatever_the_schedule_all_workers_end_in_the_state_of_one_that_reads_th
 @settings(max_examples=10)
 @given(schedules(5))
 def test_whatever_the_schedule_all_agree_on_restarts(schedule):
-    world = World(5, value=lambda _: None)  # generations that fail altogether end a run
+    world = World(5, value=lambda _: None)  # a run ends when whole generations fail
     play(world, [event for event in schedule if event // 5 != 2])
     assert len(set(world.settle())) == 1
     assert max(about["run"] for about in world.chain()[1].values()) >= 1
@@ -242,12 +242,12 @@ def test_two_workers_that_close_a_generation_at_once_agree_afterwards():
     assert [record.carrier for record in world.chain()[0]] == [0, second.number]
 
 
-def test_a_closing_that_is_written_generations_later_is_passed_over():
+def test_a_closing_that_is_written_generations_later_is_ignored():
     world = World(2)
     quick, slow = world.workers
     for _ in range(POPSIZE):
         quick.run()
-    slow.run(steps=3)  # has drawn, and is to write that the first generation is closed
+    slow.run(steps=3)  # it has drawn, and is about to write that the first generation is closed
     for _ in range(10 * POPSIZE):
         quick.run()
     slow.run(steps=2)
@@ -255,8 +255,8 @@ def test_a_closing_that_is_written_generations_later_is_passed_over():
     assert slow.number not in [record.carrier for record in world.chain()[0]]
 
 
-def test_two_that_could_not_see_each_other_agree_as_soon_as_they_can():
-    """After more generations than a worker keeps states to go back to."""
+def test_two_workers_that_could_not_see_each_other_agree_as_soon_as_they_can():
+    """They were apart for more generations than a worker keeps states for."""
     world = World(2)
     for generations, worker in zip([11, 14], world.workers):
         for _ in range(generations * POPSIZE):
@@ -269,11 +269,11 @@ def test_two_that_could_not_see_each_other_agree_as_soon_as_they_can():
 
 
 def first_of(worker):
-    """Both have their trials one after the other, the first worker before the second."""
+    """The first worker makes all its trials before the second one begins."""
     return 0 if worker is worker.world.workers[0] else 11 * POPSIZE
 
 
-def test_a_record_is_believed_when_all_its_results_can_be_seen():
+def test_a_record_is_followed_once_all_its_results_are_visible():
     best_last = itertools.count(0, -1)
     world = World(3, value=lambda _: next(best_last))
     one, closer, reader = world.workers
@@ -282,14 +282,14 @@ def test_a_record_is_believed_when_all_its_results_can_be_seen():
     one.run(steps=4)
     closer.create()
     reader.create()
-    reader.begin_torn_read()  # the last result is not in yet
+    reader.begin_torn_read()  # the last result has not arrived yet
     one.finish()
     closer.run(steps=3)
     reader.run(steps=2)
     assert len(set(world.settle())) == 1
 
 
-def test_a_result_that_a_reader_has_not_heard_of_yet_is_no_error():
+def test_a_result_that_a_reader_does_not_see_yet_is_no_error():
     world = World(3)
     closer, reader, one = world.workers
     for _ in range(POPSIZE - 1):
@@ -315,7 +315,7 @@ def test_a_write_that_failed_leaves_nothing_behind():
     assert len(set(world.settle())) == 1
 
 
-def test_a_write_that_was_said_to_fail_but_did_not_is_followed():
+def test_a_write_that_was_reported_as_failed_but_succeeded_is_followed():
     world = World(1)
     worker = world.workers[0]
     for _ in range(2 * POPSIZE):
@@ -334,14 +334,14 @@ def test_trials_that_run_forever_do_not_block():
     assert len(world.chain()[0]) == 5
 
 
-def test_results_of_others_count_once_where_a_trial_asks_for_its_parameters_late():
-    """A trial may be created long before its first parameter is asked for, and then close a generation."""
+def test_foreign_results_count_once_if_a_trial_asks_for_its_parameters_late():
+    """A trial may be created long before its first parameter is suggested, and may then close a generation."""
     world = World(2)
     sleeper, worker = world.workers
     worker.run()
     sleeper.create()
     world.study.add_trials(elsewhere(2))
-    for _ in range(5):  # the second one closes with the results of others
+    for _ in range(5):  # the second trial closes a generation with the results from elsewhere
         worker.run()
     sleeper.finish_what_was_begun()
     for _ in range(2 * POPSIZE):

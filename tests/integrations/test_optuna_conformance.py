@@ -1,4 +1,4 @@
-"""The cases that Optuna holds every sampler to."""
+"""The test cases that Optuna provides for every sampler."""
 
 import pytest
 from optuna.testing.pytest_samplers import (

@@ -1,4 +1,4 @@
-"""Optuna's distributions as variables: what is suggested is valid there, and reads back as what was meant."""
+"""Optuna's distributions as variables: suggested values are valid in Optuna, and read back as what was drawn."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_choices_of_any_type_can_be_asked_about(choices):
 
 
 @given(distributions, st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3))
-def test_values_of_any_type_are_within_or_not(distribution, value):
+def test_containment_can_be_asked_for_values_of_any_type(distribution, value):
     assert contains(distribution, value) in (True, False)
     if contains(distribution, value) and not distribution.single():
         assert Parameters({"a": distribution}).known({"a": value}) is not None
@@ -146,10 +146,10 @@ def test_parameters_in_common_are_those_of_all_completed_trials():
     x, y, wide = FloatDistribution(0, 1), IntDistribution(0, 1), FloatDistribution(0, 2)
     common = CommonDistributions()
     assert common.update([finished(TrialState.FAIL, 0, x=x), finished(TrialState.RUNNING, 1, y=y)]) == {}
-    assert not common.differ("x", wide)
+    assert not common.differs("x", wide)
     assert common.update([finished(TrialState.COMPLETE, 2, x=x, y=y)]) == {"x": x, "y": y}
-    assert common.differ("x", wide)
-    assert not common.differ("x", x)
+    assert common.differs("x", wide)
+    assert not common.differs("x", x)
     assert common.update([finished(TrialState.PRUNED, 3), finished(TrialState.COMPLETE, 4, x=wide, y=y)]) == {"y": y}
 
 

@@ -1,4 +1,4 @@
-"""MixCmaSampler: the same search as mixcma's own, on any storage, in any number of processes, with any trials."""
+"""MixCmaSampler makes the same search as mixcma itself, on any storage, in any number of processes, with any trials."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def without_waiting_for_the_disk(storage):
 
 
 def reloaded(study, **options):
-    """The study as another process finds it: with a cache, or a journal, that it has to read anew."""
+    """The study as another process sees it: with a cache or a journal that it has to read from the start."""
     storage = study._storage
     if isinstance(storage, JournalStorage):
         storage = JournalStorage(storage._backend)
@@ -73,7 +73,7 @@ def reloaded(study, **options):
 
 
 def next_ones(study, **options):
-    """What a sampler suggests that has seen nothing yet, and what the study's own does, for the same trial."""
+    """What a new sampler and the study's own sampler suggest for the same trial."""
     trial = study.ask()
     asking = [reloaded(study, **options), study]
     return [each.sampler.sample_relative(each, trial._cached_frozen_trial, SPACE) for each in asking]
@@ -94,11 +94,11 @@ def mixcma_alone(evaluations, outcome=value, **options):
     return found[:evaluations]
 
 
-# One trial after the other
+# One trial after another
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_one_after_the_other_the_trials_are_those_of_mixcma_alone(method):
+def test_sequential_trials_are_the_points_of_mixcma_alone(method):
     assert evaluated(ran(new_study(method=method), 43)) == mixcma_alone(43, method=method)
 
 
@@ -185,13 +185,13 @@ def test_x0_is_where_the_search_starts():
     assert evaluated(ran(new_study(x0=x0), 12)) == mixcma_alone(12, mean={"x": -4.0, "n": 8.0, "on": 1.0})
 
 
-def test_a_search_without_a_given_space_finds_it_out_in_the_first_trial():
+def test_without_a_given_space_the_first_trial_discovers_it():
     study = ran(new_study(space=None), 30)
     assert [about is None for about in carried(study)] == [True] + [False] * 29
     assert taken(study)[0] == [0, 1, 2, 3]
 
 
-# Processes that come and go
+# Processes that join and leave
 
 
 @pytest.mark.parametrize("kind", STORAGES)
@@ -205,28 +205,28 @@ def test_a_new_process_for_every_few_trials_changes_nothing(storage_named, kind,
 
 
 @pytest.mark.parametrize("method", ["margin", "im"])
-def test_a_new_process_goes_on_in_later_runs_too(method):
+def test_a_new_process_continues_later_runs_too(method):
     def flat(trial):
         return float(suggest(trial)["on"])
 
     study = ran(new_study(method=method), 150, flat)
     assert carried(study)[-1]["run"] >= 1
-    again, anew = next_ones(study, method=method)
-    assert again == anew
+    fresh, own = next_ones(study, method=method)
+    assert fresh == own
 
 
-def test_what_was_found_out_elsewhere_in_a_study_is_used_by_all():
+def test_all_workers_use_the_results_of_the_others():
     study = new_study()
     other = reloaded(study, seed=2)
     for each in [study, other] * 15:
         ran(each, 1)
-    assert evaluated(study) == mixcma_alone(30)  # the seed of whoever began
+    assert evaluated(study) == mixcma_alone(30)  # with the seed of the worker that began the study
 
 
-def test_threads_leave_a_study_that_reads_as_they_remember_it():
+def test_after_threads_a_new_sampler_reads_the_same_state():
     study = ran(new_study(), 60, n_jobs=4)
-    again, anew = next_ones(study)
-    assert again == anew
+    fresh, own = next_ones(study)
+    assert fresh == own
     assert counted_once(taken(study))
     assert len(taken(study)) >= 10
 
@@ -245,7 +245,7 @@ def test_threads_with_samplers_of_their_own_agree_in_the_end(storage_named):
 
 
 def test_a_reader_between_two_writes_of_others_is_not_misled(storage_named):
-    """SQLite and PostgreSQL read states and attributes one after the other, and others write in between."""
+    """SQLite and PostgreSQL read states and attributes one after the other, and other processes write in between."""
     study = new_study(storage=storage_named("sqlite"))
     reader = optuna.load_study(study_name=None, storage=storage_named("sqlite"), sampler=sampler())
     ran(study, 3, lambda trial: 9.0 + objective(trial))
@@ -260,8 +260,8 @@ def test_a_reader_between_two_writes_of_others_is_not_misled(storage_named):
 
     sqlalchemy.event.listen(reading.study._storage._backend.engine, "before_cursor_execute", between)
     suggest(reading)
-    again, anew = next_ones(reading.study)
-    assert again == anew
+    fresh, own = next_ones(reading.study)
+    assert fresh == own
 
 
 def test_a_storage_that_fails_for_a_moment_does_no_harm(monkeypatch):
@@ -270,15 +270,15 @@ def test_a_storage_that_fails_for_a_moment_does_no_harm(monkeypatch):
         patched.setattr(study._storage, "set_trial_system_attr", unwritable)
         with pytest.raises(OSError, match="disk full"):
             ran(study, 1)
-    again, anew = next_ones(ran(study, 10))
-    assert again == anew
+    fresh, own = next_ones(ran(study, 10))
+    assert fresh == own
 
 
 def unwritable(*_):
     raise OSError("disk full")
 
 
-def test_trials_left_running_do_not_block_and_come_too_late_after_a_generation():
+def test_trials_left_running_do_not_block_and_are_too_old_after_a_generation():
     study = new_study()
     left = [study.ask() for _ in range(5)]
     for trial in left:
@@ -291,7 +291,7 @@ def test_trials_left_running_do_not_block_and_come_too_late_after_a_generation()
     assert not any(trial.number in took for trial in left for took in taken(study))
 
 
-# Trials that others made, or changed
+# Trials that were made or changed elsewhere
 
 
 def test_enqueued_trials_are_used():
@@ -312,12 +312,12 @@ def test_a_partly_enqueued_trial_is_used_as_what_was_evaluated():
     latent = np.array([candidate.latent for candidate in alone.ask()])
     latent[0, optimizer.encoding.names.index("x")] = optimizer.encoding.encode(study.trials[0].params)[0]
     noise = optimizer.method.sample(optimizer.setting, optimizer.state, optimizer.noise(0))
-    sample = optimizer.method.express(optimizer.setting, optimizer.state, latent, latent, noise.z)
+    sample = optimizer.method.express(optimizer.setting, optimizer.state, latent[:, None], noise.z)
     optimizer.advance(sample, read_outcomes([trial.value for trial in study.trials[:4]]))
     assert study.trials[4].params["x"] == pytest.approx(optimizer.ask()[0].params["x"], rel=1e-9)
 
 
-def test_an_enqueued_trial_out_of_range_is_passed_over():
+def test_an_enqueued_trial_out_of_range_is_ignored():
     study = new_study()
     study.enqueue_trial({"x": 77.0})
     with pytest.warns(UserWarning, match="out of range"):
@@ -339,8 +339,8 @@ def test_many_trials_of_others_are_a_history_to_start_from():
     ran(study, 1)
     optimizer = Optimizer(SAME_SPACE, seed=1, popsize=4, history=[(trial.params, trial.value) for trial in before])
     assert evaluated(study)[-1] == optimizer.ask()[0].params
-    again, anew = next_ones(ran(study, 9))
-    assert again == anew
+    fresh, own = next_ones(ran(study, 9))
+    assert fresh == own
 
 
 def test_one_result_among_failures_is_no_history_to_start_from():
@@ -359,8 +359,8 @@ def test_results_of_another_sampler_in_the_same_study_are_used():
     mine = [about["record"]["took"] for about in carried(study)[::2] if "took" in about.get("record", {})]
     assert len(mine) >= 6
     assert any(number % 2 for took in mine for number in took)
-    again, anew = next_ones(study)
-    assert again == anew
+    fresh, own = next_ones(study)
+    assert fresh == own
 
 
 def test_a_fixed_parameter_leaves_the_others_to_the_search():
@@ -381,7 +381,7 @@ def test_ranges_that_change_are_no_error(caplog):
 
 
 def test_parameters_other_than_those_suggested_are_used_as_evaluated():
-    """The range in the objective is narrower than that of the search: what lies outside is sampled again."""
+    """The range in the objective is narrower than that of the search: values outside it are sampled again."""
 
     def narrow(trial):
         x = trial.suggest_float("x", -0.5, 0.5)
@@ -397,28 +397,28 @@ def test_parameters_other_than_those_suggested_are_used_as_evaluated():
     [slice(None), slice(4, None), slice(5, None), slice(15, None), slice(None, None, 2), slice(None, None, -1)],
     ids=str,
 )
-def test_trials_of_another_search_can_be_added_whichever_of_them(kept):
-    """As a warm start: what they carry belongs to the study that they were made in."""
+def test_any_trials_of_another_search_can_be_added(kept):
+    """As a warm start: the attributes that the trials carry belong to the study that they were made in."""
     study = new_study(seed=2)
     study.add_trials(ran(new_study(), 40).trials[kept])
     with limited_to(2):
-        again, anew = next_ones(ran(study, 10))
-    assert again == anew
+        fresh, own = next_ones(ran(study, 10))
+    assert fresh == own
 
 
 @pytest.mark.parametrize("before", [1, 4])
 @pytest.mark.parametrize("suggested", [["n"], ["n", "on", "x"]], ids=len)
-def test_a_trial_that_is_tried_again_is_a_new_one(before, suggested):
-    """Optuna copies the attributes of a trial that went stale, also where it had only some of its parameters."""
+def test_a_retried_trial_is_a_new_one(before, suggested):
+    """Optuna copies the attributes of a stale trial, even if the trial had only some of its parameters."""
     study = ran(new_study(), 4)
     stale = study.ask()
-    for name in suggested:  # it carries the record that closes the first generation
+    for name in suggested:  # the trial carries the record that closes the first generation
         stale._suggest(name, SPACE[name])
     ran(study, before)
     study.tell(stale, state=TrialState.FAIL)
     experimental(RetryHeartbeatStaleTrialCallback)(study, study.trials[stale.number])
-    again, anew = next_ones(ran(study, 14))
-    assert again == anew
+    fresh, own = next_ones(ran(study, 14))
+    assert fresh == own
 
 
 def test_a_pruner_that_hides_trials_hides_no_results():
@@ -436,11 +436,11 @@ def test_a_pruner_that_hides_trials_hides_no_results():
     assert len(taken(study)) >= 7
 
 
-# The sampler as an object
+# The sampler as a Python object
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_a_copy_goes_on_where_the_original_is(copied):
+def test_a_copy_continues_where_the_original_stopped(copied):
     study = ran(new_study(), 10)
     study.sampler = copied(study.sampler)
     assert evaluated(ran(study, 20)) == mixcma_alone(30)
@@ -454,7 +454,7 @@ def test_one_sampler_serves_two_studies_in_turn():
     assert evaluated(one) == evaluated(other) == mixcma_alone(12)
 
 
-def test_to_reseed_changes_only_what_is_sampled_independently():
+def test_reseeding_changes_only_what_is_sampled_independently():
     study = ran(new_study(), 10)
     study.sampler.reseed_rng()
     assert evaluated(ran(study, 10)) == mixcma_alone(20)
@@ -473,7 +473,7 @@ def test_a_study_is_stopped_when_its_restarts_are_used_up(restarts, jobs):
     assert max(about["run"] for about in carried(study)) == restarts + 1
 
 
-def test_whoever_asks_and_tells_is_not_stopped():
+def test_a_user_who_calls_ask_and_tell_is_not_stopped():
     study = new_study(restarts=0)
     for _ in range(200):
         study.tell(study.ask(SPACE), 1.0)
@@ -515,7 +515,7 @@ def test_wrong_arguments_are_refused_with_a_sentence(options, who):
         sampler(**options)
 
 
-def test_x0_outside_of_a_range_that_was_found_out_is_named():
+def test_x0_outside_a_discovered_range_is_refused():
     with pytest.raises(ValueError, match=r"x0.*expected .*but got 6.0.*; "):
         ran(new_study(space=None, x0={"x": 6.0}), 3)
 
@@ -526,7 +526,7 @@ def test_seeds_may_be_large(seed):
     assert evaluated(study) == evaluated(ran(new_study(seed=seed, space=None), 12))
 
 
-# What cannot be searched together
+# Parameters that cannot be searched together
 
 
 def of_three(trial):
@@ -563,7 +563,7 @@ def test_a_new_process_for_every_trial_changes_nothing_in_what_is_sampled_indepe
     assert evaluated(study) == evaluated(ran(new_study(**options), 12, of_three))
 
 
-def test_warnings_can_be_spared(caplog):
+def test_warnings_can_be_silenced(caplog):
     ran(new_study(warn_independent_sampling=False, method="margin"), 5, of_three)
     assert not [record for record in caplog.records if record.name == "mixcma"]
 
@@ -609,8 +609,8 @@ def test_ints_given_as_a_space_may_be_alone():
     assert len(taken(study)) == 2
 
 
-def test_restarts_too_are_those_of_minimize():
-    """One worker alone evaluates the very points, run after run."""
+def test_restarts_are_those_of_minimize():
+    """A single worker evaluates exactly the points of `minimize`, run after run."""
 
     def flat(params):
         return float(params["n"] > 20)

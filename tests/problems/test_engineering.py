@@ -1,6 +1,6 @@
-"""The engineering designs: their best known solutions hold, and nothing feasible beats them.
+"""The engineering designs: their best known solutions are right, and no feasible design beats them.
 
-The functions are plain arithmetic, so that a search passes whole grids through them at once.
+The functions are plain arithmetic, so the tests can evaluate whole grids at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def value(outcome: Outcome | float) -> float:
 
 
 def feasible_values(outcome: Outcome, slack: float = 0.0) -> np.ndarray:
-    """Values of a grid, infinite where a constraint is violated by more than `slack`."""
+    """The values on a grid; infinite where a constraint is violated by more than `slack`."""
     worst = np.maximum.reduce(np.broadcast_arrays(*outcome.constraints))
     return np.where(worst <= slack, outcome.value, np.inf)
 
@@ -68,7 +68,7 @@ def test_pressure_vessel_by_hand():
 
 
 def test_nothing_beats_the_best_known_pressure_vessel():
-    """Shell and head enumerated; a grid of radii and the radii at the limits; shortest length."""
+    """All shells and heads, a grid of radii and the radii at the limits, each with the shortest feasible length."""
     design = DESIGNS["pressure_vessel"]
     plates = np.asarray(design.space["shell"].values)
     assert plates.size == 99
@@ -146,7 +146,7 @@ def test_nothing_beats_the_best_known_coil_spring():
     first, second = sorted(lowest, key=lowest.__getitem__)[:2]
     assert first == (9, 0.283)
     assert design.best_known <= lowest[first] < 1.001 * design.best_known
-    assert lowest[second] > 1.01 * design.best_known  # so one pair needs the finer grid
+    assert lowest[second] > 1.01 * design.best_known  # so only one pair needs the finer grid
     fine = np.linspace(1.222, 1.224, 200_001)
     values = feasible_values(coil_spring({"coils": 9, "wire": 0.283, "diameter": fine}))
     assert values.min() == pytest.approx(design.best_known, rel=2e-8)
@@ -164,7 +164,7 @@ def test_process_synthesis_by_hand():
 
 
 def cheapest_process(choice: tuple[bool, ...]) -> float:
-    """The best x for given y: a convex problem, so that one local solution is the best."""
+    """The value at the best x for a given y. The problem is convex, so a local solution is the best."""
     fixed = dict(zip(("y1", "y2", "y3", "y4"), choice, strict=True))
 
     def outcome(x: np.ndarray) -> Outcome:
@@ -221,7 +221,7 @@ def test_the_published_welded_beam_is_at_its_shear_limit():
 
 
 def test_nothing_beats_the_best_known_welded_beam():
-    """All that can be enumerated, over a grid of joints; then, where the best is, a finer one."""
+    """All discrete designs over a grid of joints; then a finer grid for the best ones."""
     design = DESIGNS["welded_beam"]
     weld, height, thickness = (design.space[name].values for name in ("weld", "height", "thickness"))
     shape = dict(zip(("weld", "height", "thickness"), np.meshgrid(weld, height, thickness, indexing="ij"), strict=True))

@@ -1,4 +1,4 @@
-"""The benchmark functions: their values, their shapes, and the same on every back end."""
+"""The benchmark functions: their values, their shapes, and equal results on every back end."""
 
 from __future__ import annotations
 

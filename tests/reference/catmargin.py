@@ -1,4 +1,4 @@
-"""docs/catmargin.md: CatCMA with Margin, a Gaussian for numbers and a categorical distribution a category.
+"""docs/catmargin.md: CatCMA with Margin, a Gaussian for numbers and one categorical distribution per category.
 
 Cells (k = 1, ..., K_j) and thresholds of a discrete coordinate are those of `margin`; the centre of a cell is its
 value. What is indexed by i is in the order of the sample, not of the ranks. Choices are counted from 0 here, from 1
@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
-from . import cma, margin
+from . import bounds, cma, margin
+from .bounds import Bounds, Outcome
 from .cma import Coordinates, Matrix, State, Vector
 from .constants import Constants, constants, default_popsize, negative_weight_scale, raw_weight
 from .run import Noise
-
-Outcome = tuple[float, float]  # the violation, then the value: the smaller is the better
 
 E = 1e-8  # e
 LARGEST_SIGMA = 1e32
@@ -436,12 +435,13 @@ class CatMargin:
 
     Parameters
     ----------
-    coordinates : an entry a coordinate; None for a continuous one, the two or more sorted values of a discrete one,
+    coordinates : one entry per coordinate; None for a continuous one, the two or more sorted values of a discrete one,
         a Category for a category. Categories come last
     mean : the initial mean of the numeric coordinates
     popsize : lambda; that of all N coordinates if None
     eigen_interval : the roots of C are taken anew in generations t = 0, e, 2e, ...
     pole : e_c of K choices, `equal` or, for a comparison with the package, `last`
+    limits : the bounds of each numeric coordinate, by which candidates outside lose ranks; None if they do not
 
     A latent point is the numeric latents, then the choice of each category, 0, ..., K - 1, as a float.
     """
@@ -454,6 +454,7 @@ class CatMargin:
         *,
         eigen_interval: int = 1,
         pole: Callable[[int], Vector] = equal,
+        limits: Sequence[Bounds] | None = None,
     ) -> None:
         numeric: list[Vector | None] = []
         self.K: list[int] = []
@@ -477,6 +478,7 @@ class CatMargin:
         self.alpha = default_alpha(len(self.discrete), len(self.K))
         self.q = [smallest_theta(self.alpha, K) for K in self.K]
         self.eigen_interval = eigen_interval
+        self.limits = None if limits is None else list(limits)
         self.state: State = cma.initial_state(mean)
         self.P: Vector = [0.5 - E] * self.n  # with which each discrete coordinate last left its cell
         self.theta: Matrix = [[1 / K] * K for K in self.K]
@@ -541,8 +543,12 @@ class CatMargin:
 
     def update(self, values: Vector, violations: Vector | None = None) -> None:
         """One generation, from the lambda objective values (and violations) in the order of `sample`."""
-        # 1. Ranks
+        # 1. Ranks, and the distance outside the bounds
+        s = self.state
         outcomes = ranked_outcomes(values, violations)
+        if self.limits is not None:
+            deviations = bounds.standard_deviations(s.sigma, s.A, s.C)
+            outcomes = bounds.penalised(outcomes, self.points, self.limits, deviations)
         w = weights_of(outcomes, self.constants.w)
         w_plus = weights_of(outcomes, positive_weights(self.constants.w))
 
@@ -552,7 +558,7 @@ class CatMargin:
             self.update_categories(w_plus)
 
         # 13. t <- t + 1
-        self.state.t += 1
+        s.t += 1
 
     def update_numbers(self, w: Vector, w_plus: Vector) -> None:
         """Steps 2 to 9."""

@@ -1,4 +1,4 @@
-"""Section 2.1: the CMA-ES, an equation a function.
+"""Section 2.1: the CMA-ES, one function per equation.
 
 Vectors are lists, matrices lists of rows. What is "sorted" is in the order of the ranks:
 `x_sorted[i]` is x_{i+1:lambda}. Every function returns new lists and changes none of its arguments.
@@ -7,6 +7,7 @@ Vectors are lists, matrices lists of rows. What is "sorted" is in the order of t
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -109,12 +110,12 @@ def sample_x(m: Vector, sigma: float, y: Vector) -> Vector:
     return x
 
 
-def ranking(values: Vector) -> list[int]:
+def ranking(values: Sequence[Any]) -> list[int]:
     # the indices i of f(x_{1:lambda}) <= f(x_{2:lambda}) <= ... <= f(x_{lambda:lambda})
     return sorted(range(len(values)), key=lambda i: values[i])
 
 
-def shared_weights(sorted_values: Vector, w: Vector) -> Vector:
+def shared_weights(sorted_values: Sequence[Any], w: Vector) -> Vector:
     # Each of a group of equal values gets the mean of the weights of the ranks they occupy.
     shared = []
     for i in range(len(w)):

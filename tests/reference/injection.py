@@ -1,4 +1,4 @@
-"""Points that a state did not draw, an equation a function.
+"""Points that a state did not draw, one function per equation.
 
 Hansen, "Injecting external solutions into CMA-ES" (2011): a point from elsewhere as a sample of the
 present distribution. Nomura et al., "Warm Starting CMA-ES for Hyperparameter Optimization" (AAAI 2021):

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from scipy.stats import norm
 
-from . import catmargin, cma, margin
+from . import bounds, catmargin, cma, margin
+from .bounds import Bounds, Outcome
 from .catmargin import Category
 from .cma import Matrix, Vector
 from .constants import constants, default_popsize, expected_norm
 from .run import Noise
 
-Outcome = tuple[float, float]  # the violation, then the value: the smaller is the better
 Coordinates = Sequence[Vector | Category | None]  # None, the sorted values of an integer, or a category
 
 
@@ -144,7 +144,7 @@ def mix_constants(n: int, floats: int, popsize: int, mu_w: float) -> MixConstant
 
 
 def sample_y(root: Matrix, live: list[int], xi: Vector) -> Vector:
-    # y_i = l * (C^(1/2) (l * xi_i))
+    # y_i = C^(1/2) z_i with z_i = l * xi_i; 0 where l_j = 0, without the rounding of the roots
     return masked(live, cma.sample_y(root, masked(live, xi)))
 
 
@@ -189,7 +189,7 @@ def mutation_count(xi: Vector, frozen: list[int], q: float) -> int:
 
 def mutated(s: Vector, frozen: list[int], k: int) -> list[int]:
     # the frozen j with the smallest s_ij (of equal ones the first),
-    # and all other frozen ones with s_ij < (k_i - 1) / n_F
+    # and all other frozen ones with s_ij <= (k_i - 1) / n_F
     if k == 0:
         return []
     smallest = frozen[0]
@@ -198,19 +198,19 @@ def mutated(s: Vector, frozen: list[int], k: int) -> list[int]:
             smallest = j
     result = []
     for j in frozen:
-        if j == smallest or s[j] < (k - 1) / len(frozen):
+        if j == smallest or s[j] <= (k - 1) / len(frozen):
             result.append(j)
     return result
 
 
 def jump(c: int, count: int, t: float) -> int:
-    # from cell c of 1, ..., count: up if t_ij > 1/2, else down
+    # from cell c of 1, ..., count: up if t_ij >= 1/2, else down
     up = t >= 0.5
     room = count - c if up else c - 1
-    # no cell on that side: the neighbour on the other
+    # no cell on that side: the neighbouring one on the other
     if room == 0:
         return c - 1 if up else c + 1
-    # floor(|2 t_ij - 1|^(-1/2)) cells, or as many as there are
+    # floor(|2 t_ij - 1|^(-1/2)) cells, but not beyond the last one
     distance = room
     if t != 0.5:
         distance = min(room, math.floor(abs(2 * t - 1) ** (-1 / 2)))
@@ -218,7 +218,7 @@ def jump(c: int, count: int, t: float) -> int:
 
 
 def another_choice(k: int, K: int, t: float) -> int:
-    # ceil((K - 1) t_ij) choices on, beyond the last from the first
+    # ceil((K_c - 1) t_ij) choices on, wrapping around from the last to the first
     return (k + math.ceil((K - 1) * t)) % K
 
 
@@ -268,15 +268,15 @@ def centring_moves(w_plus: Vector, v_j: Vector, m_j: float, values: Vector) -> V
         if not left_cell(v_j[i], m_j, values) and way[i] * b_j < 0:
             opposite += way[i]
 
-    # b_j + part * opposite = 0, with a part of at most 1
-    part = 0.0 if opposite == 0 else min(1.0, -b_j / opposite)
+    # b_j + fraction * opposite = 0, with a fraction of at most 1
+    fraction = 0.0 if opposite == 0 else min(1.0, -b_j / opposite)
 
     moves = []
     for i in range(len(v_j)):
         if left_cell(v_j[i], m_j, values):
             moves.append(way[i])
         elif way[i] * b_j < 0:
-            moves.append(part * way[i])
+            moves.append(fraction * way[i])
         else:
             moves.append(0.0)
     return moves
@@ -304,13 +304,13 @@ def halved(w: Vector, older: list[bool] | None) -> Vector:
     return result
 
 
-def update_p_sigma(p_sigma: Vector, live: list[int], r_z: Vector, mu_w: float, k: MixConstants) -> Vector:
-    # p_sigma <- l * ((1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_w) sum_i r_i z_i)
+def update_p_sigma(p_sigma: Vector, r_z: Vector, mu_w: float, k: MixConstants) -> Vector:
+    # p_sigma <- (1 - c_sigma) p_sigma + sqrt(c_sigma (2 - c_sigma) mu_w) sum_i r_i z_i
     factor = math.sqrt(k.c_sigma * (2 - k.c_sigma) * mu_w)
     new_p_sigma = []
     for j in range(len(p_sigma)):
         new_p_sigma.append((1 - k.c_sigma) * p_sigma[j] + factor * r_z[j])
-    return masked(live, new_p_sigma)
+    return new_p_sigma
 
 
 # Update, Step 5
@@ -346,34 +346,32 @@ def mean_over(d: Vector, indices: list[int]) -> float:
 # Update, Step 8
 
 
-def update_p_c(
-    p_c: Vector,
-    live: list[int],
-    short: bool,
-    w_y: Vector,
-    mu_w: float,
-    k: MixConstants,
-) -> Vector:
-    # p_c <- l * ((1 - c_c) p_c + [||p_sigma|| < 2 chi] sqrt(c_c (2 - c_c) mu_w) sum_i w_i y_i)
-    h = 1.0 if short else 0.0
+def path_is_short(new_p_sigma: Vector, k: MixConstants) -> float:
+    # h = 1 if ||p_sigma|| < 2 chi, else 0
+    return 1.0 if cma.euclidean_norm(new_p_sigma) < 2 * k.chi else 0.0
+
+
+def update_p_c(p_c: Vector, h: float, w_y: Vector, mu_w: float, k: MixConstants) -> Vector:
+    # p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_w) sum_i w_i y_i
     factor = math.sqrt(k.c_c * (2 - k.c_c) * mu_w)
     new_p_c = []
     for j in range(len(p_c)):
         new_p_c.append((1 - k.c_c) * p_c[j] + h * factor * w_y[j])
-    return masked(live, new_p_c)
+    return new_p_c
 
 
 def update_C(
     C: Matrix,
     live: list[int],
     new_p_c: Vector,
+    h: float,
     w: Vector,
     y: Matrix,
     x: Matrix,
     d: float,
     k: MixConstants,
 ) -> Matrix:
-    # K = eta_C / 2 (sum_i w_i y_i x_i^T - d I) on the live coordinates, x_i = l * (C^(-1/2) z_i)
+    # K = eta_C / 2 (sum_i w_i y_i x_i^T - d I), for the live coordinates
     N = len(C)
     I_plus_K = []
     for a in range(N):
@@ -389,8 +387,8 @@ def update_C(
                 entry += k.eta_C / 2 * total
             row.append(entry)
         I_plus_K.append(row)
-    # C <- (1 - c_1) (I + K) C (I + K)^T + c_1 p_c p_c^T on the live coordinates; the identity in the rows and
-    # columns of all others
+    # C <- (1 - h c_1) (I + K) C (I + K)^T + h c_1 p_c p_c^T for the live coordinates; the rows and columns of all
+    # others are those of the identity
     left = matrix_product(I_plus_K, C)
     both = matrix_product(left, transposed(I_plus_K))
     new_C = []
@@ -398,7 +396,7 @@ def update_C(
         row = []
         for b in range(N):
             if live[a] == 1 and live[b] == 1:
-                row.append((1 - k.c_1) * both[a][b] + k.c_1 * new_p_c[a] * new_p_c[b])
+                row.append((1 - h * k.c_1) * both[a][b] + h * k.c_1 * new_p_c[a] * new_p_c[b])
             else:
                 row.append(1.0 if a == b else 0.0)
         new_C.append(row)
@@ -424,31 +422,49 @@ def frozen_deviation(values: Vector, alpha: float) -> float:
     return mean_distance(values) / 2 / -float(norm.ppf(alpha))
 
 
-def held_margin(m_j: float, s_j: float, values: Vector, alpha: float, c: float) -> tuple[float, float, float]:
-    # m_j, s_j and p_j, from the probabilities of leaving the cell of m_j on either side, 0 where there is no cell
+def wider_than_cell(m_j: float, s_j: float, values: Vector, alpha: float) -> bool:
+    # in the first and the last cell: s_j > (the way from the centre to the threshold) / -ndtri(alpha), up to rounding
+    centre = values[margin.cell(m_j, values) - 1]
+    way = abs(centre - margin.edge_threshold(m_j, values))
+    return s_j > way * (1 + 1e-9) / -float(norm.ppf(alpha))
+
+
+def held_margin(m_j: float, s_j: float, values: Vector, alpha: float, p_max: float) -> tuple[float, float, float]:
+    # the new m_j, s_j and p_j
     first = margin.cell(m_j, values) == 1
     last = margin.cell(m_j, values) == len(values)
+
+    # The tails: the probabilities of leaving the cell of m_j on either side, 0 if there is no cell
     q_low = 0.0 if first else float(norm.cdf((margin.l_low(m_j, values) - m_j) / s_j))
     q_up = 0.0 if last else float(norm.sf((margin.l_up(m_j, values) - m_j) / s_j))
+    alpha_tail = alpha if first or last else alpha / 2
+    e_low = max(0.0, q_low - alpha_tail)
+    e_up = max(0.0, q_up - alpha_tail)
 
-    # what each tail has beyond a, and the part f of it that may stay
-    a = alpha if first or last else alpha / 2
-    e_low = max(0.0, q_low - a)
-    e_up = max(0.0, q_up - a)
-    f = 1.0
+    # The cap: kappa = min(1, (p_max - alpha) / (e_low + e_up)), the part of what they have beyond that may stay
+    kappa = 1.0
     if e_low + e_up > 0:
-        f = min(1.0, (c - alpha) / (e_low + e_up))
-    p_j = alpha + f * (e_low + e_up)
+        kappa = min(1.0, (p_max - alpha) / (e_low + e_up))
 
-    # an outermost cell: s_j stays, m_j is as far from the only threshold as the tail a + f e asks for
+    # p_j = alpha + kappa (e_low + e_up); but 1 in the first and the last cell while the Gaussian is wider than the cell
+    p_j = alpha + kappa * (e_low + e_up)
+    if (first or last) and wider_than_cell(m_j, s_j, values, alpha):
+        p_j = 1.0
+
+    # no tail has less than its margin, and kappa = 1: m_j and s_j stay
+    short = (not first and q_low < alpha_tail) or (not last and q_up < alpha_tail)
+    if not short and kappa == 1:
+        return m_j, s_j, p_j
+
+    # one tail: s_j stays, m_j is as far from the only threshold as the tail alpha_tail + kappa e asks for
     if first:
-        return margin.l_up(m_j, values) - s_j * float(norm.isf(a + f * e_up)), s_j, p_j
+        return margin.l_up(m_j, values) - s_j * float(norm.isf(alpha_tail + kappa * e_up)), s_j, p_j
     if last:
-        return margin.l_low(m_j, values) + s_j * float(norm.isf(a + f * e_low)), s_j, p_j
+        return margin.l_low(m_j, values) + s_j * float(norm.isf(alpha_tail + kappa * e_low)), s_j, p_j
 
-    # between: l_low = m - s x_low and l_up = m + s x_up
-    x_low = float(norm.isf(a + f * e_low))
-    x_up = float(norm.isf(a + f * e_up))
+    # two tails: l_low = m - s x_low and l_up = m + s x_up
+    x_low = float(norm.isf(alpha_tail + kappa * e_low))
+    x_up = float(norm.isf(alpha_tail + kappa * e_up))
     new_s = (margin.l_up(m_j, values) - margin.l_low(m_j, values)) / (x_low + x_up)
     return margin.l_low(m_j, values) + new_s * x_low, new_s, p_j
 
@@ -456,14 +472,14 @@ def held_margin(m_j: float, s_j: float, values: Vector, alpha: float, c: float) 
 # Update, Step 10
 
 
-def identity_at(C: Matrix, j: int) -> Matrix:
-    # row and column j those of the identity
+def apart(C: Matrix, j: int, diagonal: float) -> Matrix:
+    # row and column j: those of the identity, or 0
     new_C = []
     for a in range(len(C)):
         row = []
         for b in range(len(C)):
             if a == j or b == j:
-                row.append(1.0 if a == b else 0.0)
+                row.append(diagonal if a == b else 0.0)
             else:
                 row.append(C[a][b])
         new_C.append(row)
@@ -515,20 +531,56 @@ def unsure(theta: Vector, alpha: float) -> bool:
     return 1 - max(theta) > 2 * alpha * (1 + 1e-9)
 
 
+# Update, Step 13
+
+
+def scaled_A(A: Vector, C: Matrix) -> Vector:
+    # A_j <- A_j sqrt(C_jj)
+    return [A[j] * math.sqrt(C[j][j]) for j in range(len(A))]
+
+
+def scaled_p_c(p_c: Vector, C: Matrix) -> Vector:
+    # p_c,j <- p_c,j / sqrt(C_jj)
+    return [p_c[j] / math.sqrt(C[j][j]) for j in range(len(p_c))]
+
+
+def scaled_C(C: Matrix) -> Matrix:
+    # C_jk <- C_jk / sqrt(C_jj C_kk)
+    new_C = []
+    for j in range(len(C)):
+        new_C.append([C[j][k] / math.sqrt(C[j][j] * C[k][k]) for k in range(len(C))])
+    return new_C
+
+
+# Around a run
+
+
+def slack(coordinates: Coordinates, outcomes: list[Outcome]) -> float:
+    # standard deviations outside the bounds that cost nothing: two, but none in a space without floats, nor where a
+    # candidate violates a constraint; a failed one, whose violation is infinite, does not
+    if None not in coordinates:
+        return 0.0
+    for violation, _ in outcomes:
+        if 0 < violation < math.inf:
+            return 0.0
+    return 2.0
+
+
 class Mix:
     """One run: `sample`, `encode`, `update`, and again.
 
     Parameters
     ----------
-    coordinates : an entry a coordinate; None for a continuous one, the two or more sorted values of a discrete one,
+    coordinates : one entry per coordinate; None for a continuous one, the two or more sorted values of a discrete one,
         a Category for a category. Categories come last
     mean : the initial mean of the numeric coordinates
     popsize : lambda; that of all N coordinates if None
     theta : the probabilities of each category at the start; 1 / K_c each if None
-    eigen_interval : the roots of C are taken anew in generations t = 0, e, 2e, ...
+    eigen_interval : C is scaled and decomposed after e, 2e, ... generations
+    limits : the bounds of each numeric coordinate, by which candidates outside lose ranks; None if they do not
 
     A latent point is the numeric latents, then the choice of each category, 0, ..., K - 1, as a float. All vectors
-    have an entry a coordinate; those of categories are 0 in the paths and in l, and the identity in C and A.
+    have one entry per coordinate; those of categories are 0 in the paths and in l, and the identity in C and A.
     """
 
     def __init__(
@@ -539,6 +591,7 @@ class Mix:
         *,
         theta: Matrix | None = None,
         eigen_interval: int = 1,
+        limits: Sequence[Bounds] | None = None,
     ) -> None:
         self.coordinates: list[Vector | Category | None] = []
         self.K: list[int] = []
@@ -562,6 +615,9 @@ class Mix:
         self.constants = constants(N, popsize)  # of Table 1: lambda, the positive w and mu_w are what is used
         self.alpha = default_alpha(self.coordinates)
         self.eigen_interval = eigen_interval
+        self.limits: list[Bounds] | None = None
+        if limits is not None:
+            self.limits = list(limits) + [bounds.NOWHERE] * n_cat
 
         # of categories; m_j is the most probable choice
         self.theta: Matrix = [[1 / K] * K for K in self.K] if theta is None else [list(row) for row in theta]
@@ -576,12 +632,14 @@ class Mix:
         self.delta = 1.0
 
         self.state = cma.initial_state(list(mean) + [float(most_probable(row)) for row in self.theta])
+        self.decompose()
         self.live: list[int] = [1] * self.numeric + [0] * n_cat
         self.p: Vector = [1.0] * N  # with which each integer last left its cell
         self.g_long = 0
         self.g_idle = 0
         self.level = False
         self.best: Outcome | None = None  # the best outcome so far
+        self.best_point: Vector = list(self.state.m)  # its v_i
         self.z: Matrix = []
         self.y: Matrix = []
         self.points: Matrix = []  # v_i
@@ -625,20 +683,18 @@ class Mix:
         s = self.state
         live = self.live
         popsize = self.constants.popsize
-        if s.t % self.eigen_interval == 0:
-            s.root, s.inverse_root = cma.matrix_roots(s.C)
         frozen = self.frozen
         n_F = len(frozen)
         if (n_F > 0 or len(self.K) > 0) and (noise.geometric is None or noise.sign is None):
             raise ValueError("frozen coordinates and categories need geometric and sign in the noise")
 
-        # in a space without floats xi_1j = 0
-        floats = None in self.coordinates
+        # in a space without floats, from the second generation on, xi_1j = 0
+        first_at_mean = None not in self.coordinates and s.t > 0
         xi = [list(row) for row in noise.normal]
-        if not floats:
+        if first_at_mean:
             xi[0] = [0.0] * len(live)
 
-        # 1. z_i = l * xi_i,  y_i = l * (C^(1/2) z_i),  v_i = m + sigma A y_i
+        # 1. z_i = l * xi_i,  y_i = C^(1/2) z_i,  v_i = m + sigma A y_i
         self.z = []
         self.y = []
         self.points = []
@@ -646,11 +702,10 @@ class Mix:
             self.z.append(masked(live, xi[i]))
             self.y.append(sample_y(s.root, live, xi[i]))
             self.points.append(margin.sample_v(s.m, s.sigma, s.A, self.y[i]))
-            # of an open category the first k with s_ij <= theta_1 + ... + theta_k; without floats the first candidate
-            # is at m_j
+            # of an open category the first k with s_ij <= theta_1 + ... + theta_k, unless the candidate is at m_j
             for c in range(len(self.K)):
                 j = self.numeric + c
-                if self.is_open[c] == 1 and (floats or i > 0):
+                if self.is_open[c] == 1 and not (first_at_mean and i == 0):
                     self.points[i][j] = float(catmargin.choice(self.theta[c], noise.sign[i][j]))
 
         # 2. and 3. the frozen coordinates
@@ -692,24 +747,22 @@ class Mix:
         live_discrete = [j for j in range(N) if live[j] == 1 and self.coordinates[j] is not None]
         frozen = self.frozen
 
-        # w+_i: ranks by violation, then value; equal candidates share
-        outcomes: list[Outcome] = []
-        for i in range(popsize):
-            violation = 0.0 if violations is None else float(violations[i])
-            outcomes.append((violation, float(values[i])))
-        order = cma.ranking(outcomes)
-        shared = cma.shared_weights([outcomes[i] for i in order], positive_weights(self.constants.w))
-        w_plus = [0.0] * popsize
-        for rank in range(popsize):
-            w_plus[order[rank]] = shared[rank]
+        # w+_i: ranks by violation, then value, and by the distance outside the bounds; equal candidates share
+        outcomes = catmargin.ranked_outcomes(values, violations)
+        ranked = outcomes
+        if self.limits is not None:
+            deviations = bounds.standard_deviations(s.sigma, s.A, s.C)
+            ranked = bounds.penalised(outcomes, v, self.limits, deviations, slack(self.coordinates, outcomes))
+        w_plus = catmargin.weights_of(ranked, positive_weights(self.constants.w))
 
         # 1. Adoption, by a candidate that is strictly better than all before; of equal ones the first
         adopted = []
-        first = order[0]
+        first = cma.ranking(outcomes)[0]
         was_level = self.level  # when the candidates were drawn
         self.level = is_level(outcomes[first], self.best)
         if self.best is None or outcomes[first] < self.best:
             self.best = outcomes[first]
+            self.best_point = list(v[first])
             for j in frozen:
                 if left_cell(v[first][j], old_m[j], self.coordinates[j]):
                     adopted.append(j)
@@ -733,27 +786,20 @@ class Mix:
                 v_j = [v[i][j] for i in range(popsize)]
                 new_m[j] = moved_frozen_mean(old_m[j], w_plus, v_j, self.coordinates[j])
 
-        # 3. Centring; the moves, divided by sigma A_j, are added to y_i, and l * (C^(-1/2) of them) to z_i
-        moved_y = [[0.0] * N for _ in range(popsize)]
+        # 3. Centring; the mean alone learns from the moves: y_i and z_i stay as they were drawn
+        z = self.z
+        y = self.y
+        moves: dict[int, Vector] = {}
         for j in live_discrete:
             v_j = [v[i][j] for i in range(popsize)]
-            moves = centring_moves(w_plus, v_j, old_m[j], self.coordinates[j])
-            for i in range(popsize):
-                moved_y[i][j] = moves[i] / (s.sigma * s.A[j])
-        y = []
-        z = []
-        for i in range(popsize):
-            moved_z = masked(live, cma.times(s.inverse_root, moved_y[i]))
-            y.append([self.y[i][j] + moved_y[i][j] for j in range(N)])
-            z.append([self.z[i][j] + moved_z[j] for j in range(N)])
+            moves[j] = centring_moves(w_plus, v_j, old_m[j], self.coordinates[j])
 
         # 4. Path: r_i = w+_i - 1/lambda
         r = []
         for i in range(popsize):
             r.append(w_plus[i] - 1 / popsize)
-        new_p_sigma = update_p_sigma(s.p_sigma, live, weighted_sum(halved(r, older), z), mu_w, k)
-        length = cma.euclidean_norm(new_p_sigma)
-        self.g_long = self.g_long + 1 if length >= k.chi else 0
+        new_p_sigma = update_p_sigma(s.p_sigma, weighted_sum(halved(r, older), z), mu_w, k)
+        self.g_long = self.g_long + 1 if cma.euclidean_norm(new_p_sigma) >= k.chi else 0
 
         # 5. Weights
         if self.g_long >= 5:
@@ -763,7 +809,7 @@ class Mix:
             w = r
             eta_sigma = k.eta_sigma
 
-        # 6. d_j = sum_i w_i z_ij^2, and the mean: m_j <- m_j + sigma A_j sum_i w_i y_ij
+        # 6. d_j = sum_i w_i z_ij^2, and the mean: m_j <- m_j + sum_i w_i (sigma A_j y_ij + the move of Step 3)
         d_of = []
         for j in range(N):
             total = 0.0
@@ -773,14 +819,18 @@ class Mix:
         d_x = mean_over(d_of, live_floats)
         d_z = mean_over(d_of, live_discrete)
         d = mean_over(d_of, live_floats + live_discrete)
-        w_y = weighted_sum(w, y)
         for j in live_floats + live_discrete:
-            new_m[j] = old_m[j] + s.sigma * s.A[j] * w_y[j]
+            new_m[j] = old_m[j]
+            for i in range(popsize):
+                move = moves[j][i] if j in moves else 0.0
+                new_m[j] += w[i] * (s.sigma * s.A[j] * y[i][j] + move)
 
-        # 7. Step size, by group; eta_sigma times max(s, 1/4)^2 where a share 0 < s < 1 violates nothing
-        s_feasible = sum(outcome[0] == 0 for outcome in outcomes) / popsize
-        if 0 < s_feasible < 1:
-            eta_sigma *= max(s_feasible, 1 / 4) ** 2
+        # 7. Step size, by group; eta_sigma times max(share of the feasible ones, 1/4)^2 where only some are feasible;
+        # failed ones, whose violation is infinite, are not counted
+        evaluated = [outcome for outcome in outcomes if outcome[0] < math.inf]
+        feasible = [outcome for outcome in evaluated if outcome[0] == 0]
+        if 0 < len(feasible) < len(evaluated):
+            eta_sigma *= max(len(feasible) / len(evaluated), 1 / 4) ** 2
         new_A = list(s.A)
         n_x = len(live_floats)
         n_z = len(live_discrete)
@@ -797,11 +847,12 @@ class Mix:
         new_sigma = s.sigma * math.exp(change)
 
         # 8. Covariance
-        new_p_c = update_p_c(s.p_c, live, length < 2 * k.chi, weighted_sum(halved(w, older), y), mu_w, k)
+        h = path_is_short(new_p_sigma, k)
+        new_p_c = update_p_c(s.p_c, h, weighted_sum(halved(w, older), y), mu_w, k)
         x = []
         for i in range(popsize):
-            x.append(masked(live, cma.times(s.inverse_root, z[i])))
-        new_C = update_C(s.C, live, new_p_c, w, y, x, d, k)
+            x.append(cma.times(s.inverse_root, z[i]))
+        new_C = update_C(s.C, live, new_p_c, h, w, y, x, d, k)
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8
         deviation: dict[int, float] = {}  # s_j
@@ -811,8 +862,8 @@ class Mix:
             deviation[j] = frozen_deviation(self.coordinates[j], self.alpha)
         for j in live_discrete + moved:
             before = deviation[j]
-            c = 1.0 if success[j] else self.p[j]
-            new_m[j], deviation[j], self.p[j] = held_margin(new_m[j], before, self.coordinates[j], self.alpha, c)
+            p_max = 1.0 if success[j] else self.p[j]
+            new_m[j], deviation[j], self.p[j] = held_margin(new_m[j], before, self.coordinates[j], self.alpha, p_max)
             if live[j] == 1:
                 new_A[j] = new_A[j] * deviation[j] / before
 
@@ -827,8 +878,10 @@ class Mix:
                 new_A[j] = deviation[j] / new_sigma
         for j in range(N):
             if new_live[j] != live[j]:
-                new_C = identity_at(new_C, j)
-                s.root, s.inverse_root = identity_at(s.root, j), identity_at(s.inverse_root, j)
+                # the identity in C; 0 (frozen) or the identity (live again) in its roots
+                diagonal = float(new_live[j])
+                new_C = apart(new_C, j, 1.0)
+                s.root, s.inverse_root = apart(s.root, j, diagonal), apart(s.inverse_root, j, diagonal)
                 new_p_sigma[j] = 0.0
                 new_p_c[j] = 0.0
 
@@ -837,10 +890,22 @@ class Mix:
             modes = self.update_categories(w_plus, new_m[self.numeric :], adopted, success, older is not None)
             new_m = new_m[: self.numeric] + modes
 
+        # 12. Settled: m is the best point so far, each integer at the centre of its cell
+        if sum(new_live) + sum(self.is_open) == 0:
+            new_m = self.encode([self.best_point])[0]
+
         s.m, s.sigma, s.C, s.A = new_m, new_sigma, new_C, new_A
         s.p_sigma, s.p_c = new_p_sigma, new_p_c
         self.live = new_live
         s.t += 1
+        if s.t % self.eigen_interval == 0:
+            self.decompose()
+
+    def decompose(self) -> None:
+        """Step 13: the diagonal of C goes into A, then the roots of C are taken."""
+        s = self.state
+        s.A, s.p_c, s.C = scaled_A(s.A, s.C), scaled_p_c(s.p_c, s.C), scaled_C(s.C)
+        s.root, s.inverse_root = cma.matrix_roots(s.C)
 
     def update_categories(
         self, w_plus: Vector, modes: Vector, adopted: list[int], success: list[bool], some_older: bool

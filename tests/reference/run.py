@@ -4,9 +4,11 @@ Methods: "cma" (Section 2.1 with the encoding of Section 4.1), "im" (Section 2.2
 (Section 2.2 with the box constraint of Section 3), "margin" (Section 4).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from . import cma, integer_mutation, margin
+from . import bounds, cma, integer_mutation, margin
+from .bounds import Bounds, Outcome
 from .cma import Coordinates, Matrix, Vector
 from .constants import constants
 from .integer_mutation import Choices
@@ -36,11 +38,12 @@ class Reference:
     Parameters
     ----------
     method : "cma", "im", "im-box" or "margin"
-    coordinates : an entry a coordinate; None for a continuous one, else its sorted values
+    coordinates : one entry per coordinate; None for a continuous one, else its sorted values
     mean : the initial mean
     popsize : lambda; Table 1's if None
     alpha : the margin; 1/(N lambda) if None
     eigen_interval : the roots of C are taken anew in generations t = 0, e, 2e, ...
+    limits : the bounds of each coordinate, by which candidates outside lose ranks; None if they do not, as in the paper
 
     The other keywords are the choices named in `integer_mutation.Choices`.
     """
@@ -54,6 +57,7 @@ class Reference:
         *,
         alpha: float | None = None,
         eigen_interval: int = 1,
+        limits: Sequence[Bounds] | None = None,
         geometric_start: int = 1,
         geometric_base: float = 0.7,
         sign_per: str = "coordinate",
@@ -75,6 +79,7 @@ class Reference:
             alpha = margin.default_alpha(len(mean), self.constants.popsize)
         self.alpha = alpha
         self.eigen_interval = eigen_interval
+        self.limits = None if limits is None else list(limits)
         self.choices = Choices(
             geometric_start=geometric_start,
             geometric_base=geometric_base,
@@ -167,8 +172,8 @@ class Reference:
                 result.append(0.0)
         return result
 
-    def update(self, values: Vector) -> None:
-        """One generation, from the lambda objective values in the order of `sample`."""
+    def update(self, values: Vector, violations: Vector | None = None) -> None:
+        """One generation, from the lambda objective values (and violations) in the order of `sample`."""
         s = self.state
         k = self.constants
 
@@ -180,15 +185,19 @@ class Reference:
             for i in range(k.popsize):
                 x.append(cma.sample_x(s.m, s.sigma, self.y[i]))
 
-        # ranks, by penalised value
+        # ranks, by violation, then penalised value, and by the distance outside the bounds
         penalties = self.penalties(self.points)
-        penalised = []
+        ranked: list[Outcome] = []
         for i in range(k.popsize):
-            penalised.append(float(values[i]) + penalties[i])
-        order = cma.ranking(penalised)
+            violation = 0.0 if violations is None else float(violations[i])
+            ranked.append((violation, float(values[i]) + penalties[i]))
+        if self.limits is not None:
+            deviations = bounds.standard_deviations(s.sigma, s.A, s.C)
+            ranked = bounds.penalised(ranked, self.points, self.limits, deviations)
+        order = cma.ranking(ranked)
         x_sorted = [x[i] for i in order]
         y_sorted = [self.y[i] for i in order]
-        w = cma.shared_weights([penalised[i] for i in order], k.w)
+        w = cma.shared_weights([ranked[i] for i in order], k.w)
 
         # the vectors in the norm of the negative weights
         norm_vectors = y_sorted

@@ -1,4 +1,4 @@
-"""Runs of every kind that a report must be able to show, each made in a moment."""
+"""Runs of every kind that a report must be able to show; each takes only a moment."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ EVIL_SPACE = Space(
     }
 )
 
-# name -> what to call, with which space and options
+# name -> (objective, space, options)
 RUNS = {
     "mixed": (mixed, MIXED, {"budget": 400}),
     "twenty": (sometimes_failing, TWENTY, {"budget": 2000}),
@@ -126,7 +126,7 @@ RUNS = {
 
 
 def make(name, path, **options):
-    """The result of a run, kept in a run file at `path`."""
+    """Make a run that is kept in a run file at `path`, and return its result."""
     objective, space, usual = RUNS[name]
     options = {**usual, **options}
     with ThreadPoolExecutor(options.pop("threads", 1)) as pool:

@@ -1,8 +1,8 @@
-"""The page in a browser: everything is drawn, nothing is loaded, nothing foreign is run."""
+"""The page in a browser: everything is drawn, nothing is loaded, and no script from the run's data is executed."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -10,7 +10,8 @@ from playwright.sync_api import sync_playwright
 from mixcma.report import write_report
 from tests.report.runs import EVIL, make
 
-CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.needs("chromium")
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -22,7 +23,7 @@ ARGUMENTS = [
 ]
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 TABS = ["overview", "variables", "values", "search", "points", "failures", "settings"]
-# Figures that a section of the run "twenty" has.
+# The number of figures in each section of the report of the run "twenty".
 FIGURES = {"overview": 1, "variables": 16, "values": 12, "search": 2, "points": 0, "failures": 1, "settings": 0}
 NOT_DRAWN = """(tab) => [...document.querySelectorAll(`#${tab} figure.chart`)]
     .filter((figure) => !figure.dataset.drawn || !figure.querySelector("svg.main-svg .trace")).length"""
@@ -31,17 +32,15 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 
 @pytest.fixture(scope="module")
 def browser():
-    if not CHROMIUM.exists():
-        pytest.fail(f"expected Chromium at {CHROMIUM}, but there is none; install it: apt-get install chromium")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
+        opened = playwright.chromium.launch(executable_path=shutil.which("chromium"), headless=True, args=ARGUMENTS)
         yield opened
         opened.close()
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """Name of a run -> the file of its report; each is made once."""
+    """Name of a run -> the file of its report; each report is made only once."""
     made = {}
 
     def of(name):
@@ -56,7 +55,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser):
-    """Open a file; whatever goes wrong on the page is told when the test has ended."""
+    """Open a file; whatever went wrong on the page is reported when the test ends."""
     contexts, wrong = [], []
 
     def opened(file, viewport=DESK, **options):
@@ -99,7 +98,7 @@ def test_every_section_draws_its_figures_when_it_is_opened(visit, report, tmp_pa
 
 
 def hide_with_legend(page):
-    """A click on an entry of a legend takes its line away."""
+    """A click on an entry of a legend hides its line."""
     open_tab(page, "values")
     figure = page.locator("#values figure").first
     shown = figure.locator(".scatterlayer .trace").count()

@@ -1,4 +1,4 @@
-"""The page: complete for every kind of run, harmless whatever is in it, and small."""
+"""The report page is complete for every kind of run, safe whatever the run contains, and small."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """Name of a run -> its page, parsed; each is made once."""
+    """Name of a run -> its parsed page; each page is made only once."""
     made = {}
 
     def of(name):
@@ -74,7 +74,7 @@ def page(tmp_path_factory):
 
 
 def strings(value):
-    """All texts in a JSON value."""
+    """All strings in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -96,7 +96,7 @@ def test_every_kind_of_run_has_a_whole_page(page, name):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_nothing_points_outside(page, name):
+def test_nothing_links_to_the_outside(page, name):
     for tag, attributes in page(name).elements:
         assert tag not in ("iframe", "img", "object", "embed", "base", "form")
         assert not any(key.startswith("on") or key == "src" for key in attributes)
@@ -112,7 +112,7 @@ def test_the_policy_allows_the_two_scripts_and_no_address(page):
 
 
 def test_markup_in_names_and_errors_is_text(page):
-    """The same elements as without it; and all of it can be read."""
+    """The page has the same elements as without the markup, and all of the markup is shown as text."""
     found = page("evil")
     tags = {tag for tag, _ in found.elements}
     assert tags == {tag for tag, _ in page("twenty").elements}
@@ -121,7 +121,7 @@ def test_markup_in_names_and_errors_is_text(page):
     assert EVIL in found.words
 
 
-def test_no_signs_of_markup_in_the_data(page):
+def test_the_data_contain_no_markup_characters(page):
     for data in page("evil").data:
         assert not set("<>&\u2028\u2029") & set(data)
 
@@ -171,7 +171,7 @@ def test_no_line_has_more_points_than_can_be_seen(page):
         ("mixed", "Nothing failed."),
         ("integer mutation", "before the integer mutation"),
         ("twenty", "RuntimeError: no mesh at x0"),
-        ("asynchronous", "it will not be the same"),
+        ("asynchronous", "it cannot be repeated exactly"),
         ("given points", "x0=[{'x': 1.0, 'n': 2}, {'x': -3.0, 'n': 7}]"),
         ("mixed", "result = mixcma.resume('run.db', objective, budget=800)"),
     ],
@@ -191,7 +191,7 @@ def test_a_problem_file_is_shown_with_its_commands(tmp_path):
     assert "A & B" in words
 
 
-def test_a_run_can_be_looked_at_while_it_goes_on(tmp_path):
+def test_a_report_can_be_made_while_the_run_goes_on(tmp_path):
     pages = []
 
     def look(progress):
@@ -200,8 +200,8 @@ def test_a_run_can_be_looked_at_while_it_goes_on(tmp_path):
 
     make("constrained", tmp_path / "run.db", callback=look)
     words = Page(pages[-1]).words
-    assert "It has not ended" in words
-    assert "Resume it to go on where it was" in words
+    assert "The run has not ended" in words
+    assert "it continues where it stopped" in words
 
 
 def test_the_run_file_is_never_written_over(tmp_path):
@@ -210,12 +210,12 @@ def test_the_run_file_is_never_written_over(tmp_path):
     (tmp_path / "other.db").symlink_to(path)
     before = path.read_bytes()
     for out in (path, tmp_path / "other.db"):
-        with pytest.raises(ValueError, match="another path than the run file's"):
+        with pytest.raises(ValueError, match="a path other than that of the run file"):
             write_report(path, out)
     assert path.read_bytes() == before
 
 
-def test_a_missing_folder_is_said(tmp_path):
+def test_a_missing_folder_is_refused_with_a_sentence(tmp_path):
     make("floats", tmp_path / "run.db")
     with pytest.raises(ValueError, match=r"expected a folder at .*nowhere, but there is none; create it first"):
         write_report(tmp_path / "run.db", tmp_path / "nowhere" / "run.html")
@@ -227,7 +227,7 @@ def test_a_report_is_written_where_it_was_asked_for(tmp_path):
     assert (tmp_path / "out.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_a_method_of_ones_own_is_named(tmp_path):
+def test_a_user_defined_method_is_named(tmp_path):
     @dataclass(frozen=True)
     class Mine(Cma):
         pass

@@ -1,4 +1,4 @@
-"""The plot of a result: steps to the end, dashed while infeasible, on the scale that fits."""
+"""The plot of a result: steps up to the last evaluation, dashed while infeasible, on a scale that suits the values."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_steps_reach_from_the_first_improvement_to_the_last_evaluation():
     assert "evaluations" not in drawn
 
 
-def test_values_of_the_run_file_are_behind_it(tmp_path):
+def test_values_of_the_run_file_are_in_the_background(tmp_path):
     result = make("restarts", tmp_path / "run.db")
     assert len(lines(plot_result(result))["evaluations"].get_xdata()) == min(result.evaluations, 1000)
 
 
-def test_a_run_file_that_is_gone_is_done_without(tmp_path):
+def test_a_result_can_be_plotted_after_its_run_file_was_removed(tmp_path):
     result = make("floats", tmp_path / "run.db")
     (tmp_path / "run.db").unlink()
     assert lines(plot_result(result)).keys() == {"best so far"}

@@ -1,4 +1,4 @@
-"""The numbers of a report: against the result of the search, the encoding, and the margin's own law."""
+"""The numbers of a report agree with the result of the search, with the encoding and with the law of the margin."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mixcma.report.series import (
     LARGE,
     VALUES_SHOWN,
     cell_probabilities,
-    course_of,
     encoding_of,
     evaluations_of,
     generations_of,
+    improvements_of,
     margin_of,
     restarts_of,
     shares_of,
@@ -39,7 +39,7 @@ FINISHED = sorted(set(RUNS) - {"nothing finished", "evil", "sixty"})
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """Name of a run -> its result and its record; each is made once."""
+    """Name of a run -> its result and its record; each run is made only once."""
     made = {}
 
     def of(name):
@@ -60,17 +60,17 @@ def generations(record):
 
 
 @pytest.mark.parametrize("name", FINISHED)
-def test_the_course_is_that_of_the_result(kept, name):
+def test_the_improvements_are_those_of_the_result(kept, name):
     result, record = kept(name)
     evaluations = evaluations_of(record)
-    course = course_of(evaluations)
+    improvements = improvements_of(evaluations)
     assert len(evaluations) == result.evaluations
     assert evaluations.failed.sum() == result.failures
-    found = list(zip(course.at.tolist(), course.value.tolist(), course.violation.tolist()))
+    found = list(zip(improvements.at.tolist(), improvements.value.tolist(), improvements.violation.tolist()))
     assert found == [(best.evaluation, best.value, best.violation) for best in result.improvements]
 
 
-def test_what_was_evaluated_behind_the_target_does_not_count(kept):
+def test_evaluations_after_the_target_was_reached_do_not_count(kept):
     result, record = kept("floats")
     reached = result.improvements[2]
     ended = replace(record, settings={**record.settings, "stop": "target", "target": reached.value})
@@ -79,19 +79,19 @@ def test_what_was_evaluated_behind_the_target_does_not_count(kept):
 
 def test_the_infeasible_part_ends_where_the_feasible_one_begins(kept):
     _, record = kept("constrained")
-    course = course_of(evaluations_of(record))
-    before, _ = course.part(feasible=False)
-    x, y = course.part(feasible=True)
+    improvements = improvements_of(evaluations_of(record))
+    before, _ = improvements.steps(feasible=False)
+    x, y = improvements.steps(feasible=True)
     assert before[-1] == x[0]
     assert x[-1] == 300
-    assert y[-1] == y[-2] == course.value[-1]
+    assert y[-1] == y[-2] == improvements.value[-1]
     assert (np.diff(y) <= 0).all()
 
 
-def test_what_was_never_feasible_has_no_feasible_part(kept):
-    course = course_of(evaluations_of(kept("infeasible")[1]))
-    assert course.part(feasible=True)[0].size == 0
-    assert course.part(feasible=False)[0][-1] == 80
+def test_a_run_that_was_never_feasible_has_no_feasible_part(kept):
+    improvements = improvements_of(evaluations_of(kept("infeasible")[1]))
+    assert improvements.steps(feasible=True)[0].size == 0
+    assert improvements.steps(feasible=False)[0][-1] == 80
 
 
 @given(st.integers(0, 5000), st.integers(2, 1200))
@@ -140,13 +140,13 @@ def test_the_mean_is_what_the_encoding_makes_of_it(kept):
 def test_variables_come_in_the_order_of_the_space_without_constants(kept):
     _, record = kept("mixed")
     encoding, series = generations(record)
-    numbers = [name for name in list(MIXED)[:-1] if name != "on"]  # which is a category to the search
+    numbers = [name for name in list(MIXED)[:-1] if name != "on"]  # the search treats it as a category
     assert [spread.name for spread in spreads_of(encoding, series)] == numbers
     discrete = [name for name, variable in MIXED.free.items() if variable.size is not None]
     assert [shares.name for shares in shares_of(record, encoding, series)] == discrete
 
 
-def test_deviations_start_as_declared_in_own_units(tmp_path):
+def test_deviations_start_as_declared_in_the_units_of_the_variable(tmp_path):
     space = Space(
         {
             "x": Float(0, 10, std=2.5),
@@ -205,14 +205,14 @@ def test_far_tails_have_all_their_digits():
     assert found[0, 1] == pytest.approx(norm.cdf((0.5 - 9.0) / 0.3), rel=1e-10)
 
 
-def test_a_width_of_zero_is_a_certainty():
+def test_a_deviation_of_zero_gives_a_probability_of_one():
     encoding = Encoding(Space({"on": Bool()}))
     found = cell_probabilities(encoding.coordinates, 0, np.arange(2.0), np.array([5.0]), np.array([0.0]))
     assert found[:, 0].tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("method", ["margin", Margin(alpha=0.03)])
-def test_a_step_to_either_side_keeps_the_margin(tmp_path, method):
+def test_the_probability_of_a_step_to_either_side_keeps_the_margin(tmp_path, method):
     space = Space({"n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2, 3.0]), "x": Float(-5, 5)})
     path = tmp_path / "run.db"
     minimize(lambda p: (p["n"] - 4) ** 2 + p["on"] + p["wire"] + p["x"] ** 2, space, budget=800, seed=1,
@@ -230,7 +230,7 @@ def test_a_step_to_either_side_keeps_the_margin(tmp_path, method):
             sides = [side.sum() for side in (probability[:k], probability[k + 1 :]) if side.size]
             assert min(sides) >= shares.margin[g] * (1 - 1e-9)
             tight += min(sides) < shares.margin[g] * (1 + 1e-6)
-    assert tight > 100  # the bound that is drawn is the one that holds the search
+    assert tight > 100  # the bound in the figure is the one that the search runs into
 
 
 def test_the_margin_shrinks_with_the_population(kept):
@@ -331,13 +331,13 @@ def test_a_design_knows_where_it_lies_in_its_range():
     assert [part.at_bound for part in parts] == [False, False, False, True, False]
 
 
-# How to make it again
+# How to repeat a run
 
 
 @pytest.mark.parametrize(
     "name", ["mixed", "constrained", "target", "restarts", "cached", "given points", "integer mutation"]
 )
-def test_the_call_in_the_report_makes_the_same_run(kept, tmp_path, monkeypatch, name):
+def test_the_call_in_the_report_repeats_the_run(kept, tmp_path, monkeypatch, name):
     result, record = kept(name)
     monkeypatch.chdir(tmp_path)
     names = {"objective": RUNS[name][0]}
@@ -372,7 +372,7 @@ def test_unusual_settings_are_in_the_call(tmp_path):
     compile(call, "call", "exec")
 
 
-def test_a_warm_start_is_said(tmp_path):
+def test_a_warm_start_is_mentioned(tmp_path):
     history = [({"x": x / 10}, (x / 10 - 1) ** 2) for x in range(-30, 30)]
     space = Space({"x": Float(-5, 5)})
     minimize(lambda p: p["x"] ** 2, space, budget=20, seed=1, history=history, run_file=tmp_path / "run.db")

@@ -73,16 +73,16 @@ def test_a_space_with_categories_goes_through_json():
         Space.from_dict({"k": {"type": "categorical"}})
 
 
-@pytest.mark.parametrize("pairs", ["numbers", "categories"])
-def test_params_are_encoded_and_decoded(pairs):
+@pytest.mark.parametrize("categories", [False, True])
+def test_params_are_encoded_and_decoded(categories):
     space = Space({**MIXED, "bit": Int(4, 9, step=5), "pair": Discrete([0.5, 2.0])})
-    encoding = Encoding(space, pairs)
+    encoding = Encoding(space, categories)
     for place, kind in enumerate(KINDS):
         params = {"kind": kind, "x": 1.25, "n": -4, "two": "yes", "fixed": None, "on": True, "bit": 9, "pair": 0.5}
         latent = encoding.encode(params)
         assert encoding.decode(latent[None]) == [params]
         assert latent[encoding.names.index("kind")] == place
-    assert len(encoding.coordinates.choices) == (5 if pairs == "categories" else 1)
+    assert len(encoding.coordinates.choices) == (5 if categories else 1)
 
 
 @pytest.mark.parametrize("method", ["mix", "catmargin"])
@@ -146,16 +146,16 @@ def test_relabelling_the_choices_changes_nothing_but_the_labels():
 
 def test_history_and_points_say_where_the_choices_start():
     points = [({"kind": "b", "x": 0.1 * i, "n": 3, "two": "yes", "fixed": None, "on": False}, i) for i in range(40)]
-    encoding = Encoding(MIXED, "categories")
-    state = warm_start(encoding, points)
-    named = dict(zip(encoding.names[-3:], state.theta))
+    encoding = Encoding(MIXED, True)
+    start = warm_start(encoding, points)
+    named = dict(zip(encoding.names[-3:], start.theta))
     np.testing.assert_allclose(named["kind"], [0.1, 0.6, 0.1, 0.1, 0.1])
     np.testing.assert_allclose(named["two"][:2], [0.25, 0.75])
     optimizer = Optimizer(MIXED, seed=1)
     optimizer.move_to(points[0][0])
-    once = optimizer.state.theta.copy()
+    once = optimizer.state.categories.theta.copy()
     optimizer.move_to(points[0][0])
-    np.testing.assert_array_equal(optimizer.state.theta, once)
+    np.testing.assert_array_equal(optimizer.state.categories.theta, once)
     np.testing.assert_allclose(dict(zip(encoding.names[-3:], once))["kind"], [0.1, 0.6, 0.1, 0.1, 0.1])
 
 
@@ -166,10 +166,10 @@ def test_the_mean_of_a_boolean_is_where_its_probability_starts():
         (Bool(mean=1.0), 0.9),
         (Int(3, 4, mean=3.2), 0.2),
     ):
-        encoding = Encoding(Space({"on": variable}), "categories")
+        encoding = Encoding(Space({"on": variable}), True)
         np.testing.assert_allclose(started_at(encoding, encoding.initial_mean).theta, [[1 - expected, expected]])
     optimizer = Optimizer(Space({"on": Bool(), "x": Float(0, 1)}), mean={"on": 0.3})
-    np.testing.assert_allclose(optimizer.state.theta, [[0.7, 0.3]])
+    np.testing.assert_allclose(optimizer.state.categories.theta, [[0.7, 0.3]])
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_a_run_that_cannot_catch_up_is_outdone() -> None:
     earlier = told(Optimizer(SPACE, seed=1), 1.0)
     alone, behind = Optimizer(SPACE, seed=2, run=1), Optimizer(SPACE, seed=2, run=1)
     behind.follow(earlier)
-    assert behind.course.to_beat == pytest.approx((0.0, 1.0))
+    assert behind.monitor.to_beat == pytest.approx((0.0, 1.0))
     assert (told(alone, 2.0).stop.name, told(behind, 2.0).stop.name) == ("flat", "outdone")  # type: ignore[union-attr]
     assert behind.evaluations < alone.evaluations
 
@@ -84,8 +84,8 @@ def test_a_run_that_ends_elsewhere_than_at_its_best_point_returns_to_it() -> Non
 def test_what_a_run_returned_to_is_kept() -> None:
     optimizer, restored = hidden_hole(Optimizer(SPACE, seed=4)), Optimizer(SPACE, seed=4)
     restored.restore(optimizer.snapshot())
-    assert restored.course.returned_to == optimizer.course.returned_to
-    assert restored.course.returned_to[1] > 0.5
+    assert restored.monitor.returned_to == optimizer.monitor.returned_to
+    assert restored.monitor.returned_to[1] > 0.5
 
 
 def test_what_was_to_beat_is_passed_on_and_kept() -> None:
@@ -94,10 +94,10 @@ def test_what_was_to_beat_is_passed_on_and_kept() -> None:
     second.follow(first)
     told(second, 2.0)
     third.follow(second)
-    assert third.course.to_beat == second.course.to_beat
+    assert third.monitor.to_beat == second.monitor.to_beat
     restored = Optimizer(SPACE, seed=1, run=2)
     restored.restore(third.snapshot())
-    assert restored.course.to_beat == third.course.to_beat
+    assert restored.monitor.to_beat == third.monitor.to_beat
 
 
 def test_an_optimum_on_the_edge_of_a_circle_is_found() -> None:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Space, minimize
-from mixcma.core.methods import METHODS
-from mixcma.core.state import deviations, initial_state
+from mixcma.core.gaussian import deviations, start_at
+from mixcma.core.methods import METHODS, Cma
 from mixcma.latent.encoding import Encoding
 from mixcma.run.outcome import failure
 from mixcma.run.warm_start import promising, warm_start
 from mixcma.store import read
 from tests.reference import injection
+from tests.run.states import assert_close, same_state
 
 MIXED = Space(
     {
@@ -48,14 +49,14 @@ def plane_points(*coordinates):
     return [{"x": float(x), "y": float(y)} for x, y in coordinates]
 
 
-def same_state(one, other):
-    return all(np.array_equal(a, b) for a, b in zip(one, other))
+def begun(start):
+    """The state of a run that starts so: m, sigma and C are the same for all methods."""
+    return Cma().initial_state(None, start)
 
 
-def assert_starts_at(state, points, encoding=ENCODING):
-    """The start is that of the promising points, given best first."""
-    latent = [encoding.encode(params).tolist() for params in points]
-    m, sigma, C = injection.start(latent, [0.0] * len(latent), NEIGHBOURHOOD, gamma=1.0)
+def assert_starts_literally(start, latent, values, **options):
+    m, sigma, C = injection.start(latent, values, NEIGHBOURHOOD, **options)
+    state = begun(start)
     np.testing.assert_allclose(state.m, m, rtol=RTOL, atol=RTOL)
     np.testing.assert_allclose(state.sigma, [sigma], rtol=RTOL)
     np.testing.assert_allclose(state.C, C, rtol=RTOL, atol=RTOL * np.abs(C).max())
@@ -68,53 +69,43 @@ def assert_starts_at(state, points, encoding=ENCODING):
 def test_a_history_gives_the_literal_start(count):
     points = some_points(MIXED, count)
     values = np.random.default_rng(1).permutation(count).astype(float).tolist()
-    state = warm_start(ENCODING, list(zip(points, values)))
     latent = [ENCODING.encode(params).tolist() for params in points]
-    m, sigma, C = injection.start(latent, values, NEIGHBOURHOOD)
-    np.testing.assert_allclose(state.m, m, rtol=RTOL, atol=RTOL)
-    np.testing.assert_allclose(state.sigma, [sigma], rtol=RTOL)
-    np.testing.assert_allclose(state.C, C, rtol=RTOL, atol=RTOL * np.abs(C).max())
+    assert_starts_literally(warm_start(ENCODING, list(zip(points, values))), latent, values)
 
 
 def test_a_history_of_one_variable_gives_the_literal_start():
     space = Space({"x": Float(0, 1)})
     history = [({"x": i / 50}, float((i - 20) ** 2)) for i in range(50)]
-    state = warm_start(Encoding(space), history)
     latent = [[4 * params["x"]] for params, _ in history]
-    m, sigma, C = injection.start(latent, [value for _, value in history], NEIGHBOURHOOD)
-    np.testing.assert_allclose(state.m, m, rtol=RTOL)
-    np.testing.assert_allclose(state.sigma, [sigma], rtol=RTOL)
-    np.testing.assert_allclose(state.C, C, rtol=RTOL)
+    assert_starts_literally(warm_start(Encoding(space), history), latent, [value for _, value in history])
 
 
 def test_the_optimizer_takes_a_history():
     history = [(params, sphere(params)) for params in some_points(MIXED, 60)]
-    assert same_state(Optimizer(MIXED, method="margin", history=history).state, warm_start(ENCODING, history))
+    assert same_state(Optimizer(MIXED, method="cma", history=history).state, begun(warm_start(ENCODING, history)))
 
 
 def test_without_points_the_start_is_the_spaces_own():
     for history in ([], (), iter([])):
-        assert same_state(warm_start(ENCODING, history), initial_state(ENCODING.initial_mean))
+        assert same_state(warm_start(ENCODING, history), start_at(ENCODING.initial_mean))
     assert same_state(Optimizer(MIXED).state, Optimizer(MIXED, history=[]).state)
 
 
 def test_one_point_is_the_mean_with_its_neighbourhood():
     (point,) = some_points(MIXED, 1)
-    state = warm_start(ENCODING, [(point, 3.0)])
-    np.testing.assert_allclose(state.m, ENCODING.encode(point))
-    np.testing.assert_allclose(state.sigma, [NEIGHBOURHOOD])
-    np.testing.assert_allclose(state.C, np.eye(ENCODING.dimension), atol=1e-12)
+    start = warm_start(ENCODING, [(point, 3.0)])
+    np.testing.assert_allclose(start.m, ENCODING.encode(point))
+    np.testing.assert_allclose(start.covariance, NEIGHBOURHOOD**2 * np.eye(ENCODING.dimension), atol=1e-12)
 
 
 def test_one_point_many_times_is_one_point():
     (point,) = some_points(MIXED, 1)
     once, often = (warm_start(ENCODING, [(point, 3.0)] * count) for count in (1, 200))
-    for one, other in zip(once, often):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    assert_close(once, often, rtol=1e-12)
 
 
 def test_the_neighbourhood_is_a_tenth_of_the_range_in_units_of_the_variable():
-    state = warm_start(Encoding(PLANE), [({"x": 1.0, "y": 2.0}, 0.0)])
+    state = begun(warm_start(Encoding(PLANE), [({"x": 1.0, "y": 2.0}, 0.0)]))
     optimizer = Optimizer(PLANE)
     low, high = optimizer.encoding.decode(np.array([state.m - deviations(state), state.m + deviations(state)]))
     assert (low["x"], high["x"]) == pytest.approx((0.0, 2.0))
@@ -127,7 +118,8 @@ def test_only_the_best_tenth_matters():
     others = [(params, value + 1e6 * (value >= 10)) for params, value in history]
     assert promising(ENCODING, history) == points[:10]
     assert same_state(warm_start(ENCODING, history), warm_start(ENCODING, others))
-    assert_starts_at(warm_start(ENCODING, history), points[:10])
+    latent = [ENCODING.encode(params).tolist() for params in points[:10]]
+    assert_starts_literally(warm_start(ENCODING, history), latent, [0.0] * 10, gamma=1.0)
 
 
 def test_the_order_of_the_entries_does_not_matter():
@@ -181,7 +173,7 @@ def test_failures_are_left_out(failed):
 
 def test_a_history_of_failures_is_as_good_as_none():
     history = [(params, None) for params in some_points(MIXED, 40)]
-    assert same_state(warm_start(ENCODING, history), initial_state(ENCODING.initial_mean))
+    assert same_state(warm_start(ENCODING, history), start_at(ENCODING.initial_mean))
 
 
 def test_an_infinite_value_is_behind_every_finite_one():
@@ -361,7 +353,7 @@ def test_every_method_takes_a_history(method):
 def test_a_mean_takes_the_place_of_that_of_the_history():
     history = [(params, sphere(params)) for params in some_points(PLANE, 100)]
     optimizer = Optimizer(PLANE, history=history, mean={"x": -1.0, "y": 4.0})
-    state = warm_start(optimizer.encoding, history)
+    state = begun(warm_start(optimizer.encoding, history))
     np.testing.assert_allclose(optimizer.state.m, optimizer.encoding.encode({"x": -1.0, "y": 4.0}))
     assert np.array_equal(optimizer.state.C, state.C)
     assert np.array_equal(optimizer.state.sigma, state.sigma)
@@ -500,6 +492,16 @@ def test_points_and_a_history_go_together():
     optimizer = Optimizer(PLANE, seed=1, history=history)
     optimizer.move_to({"x": 2.0, "y": -2.0})
     assert objective.points[1:] == [candidate.params for candidate in optimizer.ask()]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_restored_run_moves_to_a_point_with_the_covariance_of_its_history(method):
+    history = [(params, sphere(params)) for params in some_points(MIXED, 100)]
+    begun, restored = Optimizer(MIXED, method=method, history=history), Optimizer(MIXED, method=method)
+    restored.restore(begun.snapshot())
+    for optimizer in (begun, restored):
+        optimizer.move_to(GOOD)
+    assert same_state(restored.state, begun.state)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

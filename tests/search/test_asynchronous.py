@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import logging
 import math
 import os
 import signal
 import threading
-import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 import numpy as np
@@ -17,9 +15,9 @@ import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Progress, Space, minimize, resume
 from mixcma.core.methods import METHODS
-from mixcma.evaluation import open_evaluator
 from mixcma.run.stream import Drawn, Stream
 from mixcma.store import read
+from tests.search.virtual_time import lognormal, virtual_workers
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2]), "c": Int(4, 4)})
@@ -43,14 +41,12 @@ def portable_sphere():
 class Counted:
     """An objective that keeps what it was called with and what it returned, from any thread."""
 
-    def __init__(self, objective=sphere, sleep=0.0):
-        self.objective, self.sleep = objective, sleep
+    def __init__(self, objective=sphere):
+        self.objective = objective
         self.points, self.returned = [], []
 
     def __call__(self, p):
         self.points.append(tuple(p.values()))  # appending is atomic
-        if self.sleep:
-            time.sleep(self.sleep)
         value = self.objective(p)
         self.returned.append(value)
         return value
@@ -66,47 +62,12 @@ def pool():
         yield executor
 
 
-class VirtualTime:
-    """Workers in virtual time: `lasting` gives the time of an evaluation from its number and its point."""
-
-    def __init__(self, objective, capacity, lasting):
-        self.capacity, self.lasting = capacity, lasting
-        self.submitted, self.most = 0, 0
-        self._now, self._flying = 0.0, []
-        self._evaluator = open_evaluator(objective, 1, None)
-
-    def submit(self, ticket, params):
-        end = self._now + self.lasting(self.submitted, params)
-        heapq.heappush(self._flying, (end, self.submitted, ticket, dict(params)))
-        self.submitted += 1
-        self.most = max(self.most, len(self._flying))
-
-    def next(self):
-        self._now, _, ticket, params = heapq.heappop(self._flying)
-        self._evaluator.submit(ticket, params)
-        return self._evaluator.next()
-
-    def close(self):
-        self._flying.clear()
-
-
-def lognormal(number, params):
-    return np.random.default_rng(number).lognormal(0.0, 1.0)
-
-
 @pytest.fixture
-def virtually(monkeypatch):
+def virtually():
     """minimize(asynchronous=True) in virtual time: the result, and the workers."""
 
     def search(objective, space, capacity=4, lasting=lognormal, **options):
-        made = []
-
-        def opened(objective, workers, timeout):
-            made.append(VirtualTime(objective, capacity, lasting))
-            return made[0]
-
-        with monkeypatch.context() as patched:
-            patched.setattr("mixcma.search.driver.open_evaluator", opened)
+        with virtual_workers(capacity, lasting) as made:
             result = minimize(objective, space, asynchronous=True, **options)
         return result, made[0]
 
@@ -236,18 +197,6 @@ def test_failures_are_counted_and_the_search_goes_on(pool, caplog):
     assert result.value < 0.5
 
 
-def test_failures_in_processes_are_counted():
-    def objective(p):
-        if p["x"] > 0:
-            raise RuntimeError("too far right")
-        return p["x"] ** 2 + p["y"] ** 2
-
-    result = minimize(objective, PLANE, budget=60, seed=1, workers=2, asynchronous=True)
-    assert result.evaluations == 60
-    assert 0 < result.failures < 60
-    assert result.first_error == "RuntimeError: too far right"
-
-
 def test_a_search_in_which_all_fails_is_given_up(pool):
     result = minimize(lambda p: None, PLANE, budget=5000, seed=1, workers=pool, asynchronous=True)
     assert result.stop.name == "failing"
@@ -328,9 +277,8 @@ def test_the_best_value_of_a_run_is_that_of_its_own_candidates(late):
 # Discrete spaces
 
 
-@pytest.mark.parametrize("sleep", [0.0, 0.01])
-def test_no_point_of_a_discrete_space_is_evaluated_twice(pool, sleep):
-    objective = Counted(sleep=sleep)
+def test_no_point_of_a_discrete_space_is_evaluated_twice(pool):
+    objective = Counted()
     result = minimize(objective, GRID, budget=70, seed=1, workers=pool, asynchronous=True)
     assert len(set(objective.points)) == objective.calls <= 70
     assert result.evaluations <= objective.calls
@@ -344,19 +292,12 @@ def test_no_point_is_evaluated_twice_however_many_workers_there_are(virtually, c
     assert len(set(objective.points)) == objective.calls
 
 
-@pytest.mark.parametrize("sleep", [0.0, 0.02])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tiny_space_is_exhausted_on_threads(pool, sleep, seed):
-    objective = Counted(sleep=sleep)
+def test_a_tiny_space_is_exhausted_on_threads(pool, seed):
+    objective = Counted()
     result = minimize(objective, TINY, budget=1000, seed=seed, workers=pool, asynchronous=True)
     assert result.stop.name == "exhausted"
     assert len(set(objective.points)) == objective.calls <= 6
-
-
-def test_a_tiny_space_is_exhausted_on_processes():
-    result = minimize(portable_sphere(), TINY, budget=1000, seed=1, workers=2, asynchronous=True)
-    assert result.stop.name == "exhausted"
-    assert result.evaluations <= 6
 
 
 @pytest.mark.parametrize("seed", range(5))

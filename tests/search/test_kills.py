@@ -14,6 +14,7 @@ from benchmarks.kills import MARK, POPSIZE, SECONDS, alive, command, content, ki
 
 from mixcma.store import read
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
 
 
@@ -25,15 +26,36 @@ def test_a_search_that_is_killed_five_times_ends_as_if_nothing_had_been(tmp_path
     assert campaign.most_repeated <= POPSIZE  # two under way, and those whose results were not received yet
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.002, 0.01])
-def test_a_search_that_is_killed_while_its_file_is_made_begins_again(tmp_path, delay):
+# A search that is killed when the draft of its file is written, before that is renamed, or after.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from benchmarks.kills import search
+from mixcma.store.writer import Writer
+
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def rename_and_die(*arguments, rename=os.replace):
+    rename(*arguments)
+    die()
+
+moment, path, log = sys.argv[1:]
+if moment == "written":
+    Writer._write_queue = die
+else:
+    os.replace = die if moment == "before" else rename_and_die
+search(Path(path), Path(log), 3, 1, 1, 0.0)
+"""
+
+
+@pytest.mark.parametrize("moment", ["written", "before", "after"])
+def test_a_search_that_is_killed_while_its_file_is_made_begins_again(tmp_path, moment):
     path, log, whole = tmp_path / "run.db", tmp_path / "log", tmp_path / "whole.db"
     search(whole, tmp_path / "whole.log", 3, 1, 1, 0.0)
-    with subprocess.Popen(command(path, log, 3, 1, 1, 0.05), stdout=subprocess.PIPE) as process:
-        while not any(p.name.startswith("run.db") for p in tmp_path.iterdir()):
-            assert process.poll() is None
-        time.sleep(delay)
-        process.kill()
+    killed = subprocess.run([sys.executable, "-c", KILLED, moment, str(path), str(log)], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert path.exists() == (moment == "after")
     search(path, log, 3, 1, 1, 0.0)
     assert content(path) == content(whole)
     names = {p.name for p in tmp_path.iterdir()} - {"run.db-wal", "run.db-shm", "whole.db-wal", "whole.db-shm"}

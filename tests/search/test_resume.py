@@ -8,8 +8,6 @@ import math
 import os
 import shutil
 import tempfile
-import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +25,7 @@ from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Margin, Outcome,
 from mixcma.core.methods import Cma, Mix
 from mixcma.search.driver import RunFile
 from mixcma.store import read
+from tests.search.virtual_time import virtual_workers
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2]), "c": Int(4, 4)})
@@ -301,19 +300,21 @@ def test_a_target_that_was_reached_already_costs_no_evaluation(path, budget):
 
 @pytest.mark.parametrize("stops", [[1, 9, 21], [17]], ids=str)
 @pytest.mark.parametrize("name", ["mixed", "cache", "failures", "several x0"])
-def test_with_threads_it_goes_on_as_if_nothing_had_been(name, stops, path, whole_path):
-    """Evaluations finish in any order."""
+def test_in_whatever_order_evaluations_finish_it_goes_on_as_if_nothing_had_been(name, stops, path, whole_path):
     case = CASES[name]
     whole = case.search(whole_path)
-
-    def objective(p):
-        time.sleep(0.003 * hashed(p))
-        return case.objective(p)
-
-    with ThreadPoolExecutor(3) as workers:
+    with virtual_workers(3):
         for stop in stops:
-            assert case.search(path, stop, workers=workers).evaluations == stop
-        equal(path, replace(case, objective=objective).search(path, workers=workers), whole_path, whole)
+            assert case.search(path, stop).evaluations == stop
+        equal(path, case.search(path), whole_path, whole)
+
+
+def test_with_threads_it_goes_on_as_if_nothing_had_been(path, whole_path):
+    case = CASES["failures"]
+    whole = case.search(whole_path)
+    with ThreadPoolExecutor(3) as workers:
+        assert case.search(path, 17, workers=workers).evaluations == 17
+        equal(path, case.search(path, workers=workers), whole_path, whole)
 
 
 @pytest.mark.parametrize("name", ["mixed", "failures"])
@@ -340,21 +341,14 @@ def test_evaluations_behind_the_target_are_used_when_it_is_lowered(path, whole_p
     """With workers, more than was needed may be finished when the target is reached."""
     case = Case(budget=2000, options={"popsize": 12})
     whole = case.search(whole_path, target=16.02)
-    slow, calls = threading.Event(), Counter()
-
-    def objective(p):
-        calls[tuple(p.values())] += 1
-        if sphere(p) <= 25:
-            slow.wait(0.1)  # what reaches the target comes last
-        return sphere(p)
-
-    with ThreadPoolExecutor(4) as workers:
-        replace(case, objective=objective).search(path, target=25.0, workers=workers)
-        finished = {tuple(row.params.values()) for row in read(path).rows if row.finished}
-        slow.set()
-        started = Counter(calls)
-        result = replace(case, objective=objective).search(path, target=16.02, workers=workers)
-    assert all(calls[point] == started[point] for point in finished)
+    objective = Recorded()
+    with virtual_workers(4, lambda number, p: 9.0 if sphere(p) <= 25 else 1.0):  # what reaches the target comes last
+        replace(case, objective=objective).search(path, target=25.0)
+        begun = dict(objective.begun)
+        beyond = [row for row in read(path).rows if row.finished][-1]
+        assert beyond.outcome.value > 25
+        result = replace(case, objective=objective).search(path, target=16.02)
+    assert all(objective.begun[point] == begun[point] == 1 for point in begun)
     superfluous = [row for row in rows(path) if row[-1] is not None][whole.evaluations :]
     assert len(superfluous) < 12
     assert same(result) == same(whole)
@@ -380,7 +374,7 @@ def test_other_settings_are_refused_with_the_difference(path, change, match):
     case = Case(options={"popsize": 8})
     case.search(path, 20)
     before = rows(path)
-    with pytest.raises(ValueError, match=f"run_file: .*run.db holds another run: {match}; make the call"):
+    with pytest.raises(ValueError, match=f"run_file: .*run.db holds another run: {match}; repeat the original"):
         case.search(path, **change)
     assert rows(path) == before
     assert case.search(path).evaluations == 40
@@ -422,7 +416,7 @@ def test_a_method_of_ones_own_goes_on_with_minimize(path, whole_path):
     case = Case(options={"method": Own()})
     whole = case.search(whole_path)
     case.search(path, 17)
-    with pytest.raises(ValueError, match=r"method: the run was made with Own, .*minimize\(\.\.\., method="):
+    with pytest.raises(ValueError, match=r"method: expected .* made with Own; continue .*minimize\(\.\.\., method="):
         resume(path, sphere)
     with pytest.raises(ValueError, match="method"):
         Case().search(path)
@@ -638,15 +632,13 @@ IN_WIDE = [{"x": 1.0, "n": 3, "on": True}, {"x": 2.0, "n": 3, "on": False}]
 
 
 class Recorded:
-    """An objective that knows how often each point was begun; some take longer than others."""
+    """An objective that knows how often each point was begun."""
 
     def __init__(self, objective=sphere):
-        self.objective, self.begun, self.lock = objective, Counter(), threading.Lock()
+        self.objective, self.begun = objective, Counter()
 
     def __call__(self, p):
-        with self.lock:
-            self.begun[tuple(p.values())] += 1
-        time.sleep(0.004 * hashed(p))
+        self.begun[tuple(p.values())] += 1
         return self.objective(p)
 
 
@@ -655,16 +647,14 @@ def finished(path):
     return {tuple(row.params.values()): row.outcome for row in read(path).rows if row.evaluated}
 
 
-def stopped(how, objective, path, workers, **options):
+def stopped(how, objective, path, **options):
     """A search that is stopped in one way or another."""
     if how == "budget":
-        return minimize(objective, budget=23, run_file=path, workers=workers, **options)
+        return minimize(objective, budget=23, run_file=path, **options)
     if how == "callback":
-        return minimize(
-            objective, budget=60, run_file=path, workers=workers, callback=lambda p: p.evaluations > 20, **options
-        )
+        return minimize(objective, budget=60, run_file=path, callback=lambda p: p.evaluations > 20, **options)
     if how == "target":
-        return minimize(objective, budget=60, run_file=path, workers=workers, target=2.0, **options)
+        return minimize(objective, budget=60, run_file=path, target=2.0, **options)
     calls = itertools.count(1)
 
     def breaking(p):
@@ -673,7 +663,7 @@ def stopped(how, objective, path, workers, **options):
         return objective(p)
 
     with pytest.raises(LookupError):
-        minimize(breaking, budget=60, run_file=path, workers=workers, on_error="raise", **options)
+        minimize(breaking, budget=60, run_file=path, on_error="raise", **options)
     return None
 
 
@@ -682,11 +672,11 @@ def stopped(how, objective, path, workers, **options):
 def test_asynchronously_nothing_is_lost_or_repeated(how, given, path):
     options = {"space": WIDE, "seed": 1, "asynchronous": True, **given}
     first, second = Recorded(), Recorded()
-    with ThreadPoolExecutor(3) as workers:
-        stopped(how, first, path, workers, **options)
+    with virtual_workers(3):
+        stopped(how, first, path, **options)
         before = finished(path)
         pending = [tuple(row.params.values()) for row in read(path).rows if not row.finished]
-        result = minimize(second, budget=60, run_file=path, workers=workers, **options)
+        result = minimize(second, budget=60, run_file=path, **options)
     after = finished(path)
     assert result.evaluations == len(after) == 60
     assert not before.keys() & second.begun.keys()  # none is repeated
@@ -729,9 +719,9 @@ def test_asynchronously_an_earlier_runs_last_evaluations_are_counted(path):
     """A restart begins while evaluations of the run before it are under way."""
     objective = Recorded(lambda p: 0.0)
     options = {"space": WIDE, "seed": 1, "asynchronous": True, "popsize": 4}
-    with ThreadPoolExecutor(4) as workers:
+    with virtual_workers(4):
         for budget in (70, 90, 150, 300):
-            result = minimize(objective, budget=budget, run_file=path, workers=workers, **options)
+            result = minimize(objective, budget=budget, run_file=path, **options)
             assert result.evaluations == len(finished(path)) == budget
             assert sum(run.evaluations for run in result.runs) == budget
     assert len(result.runs) > 1
@@ -751,16 +741,16 @@ def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, mon
             copies.append(copy)
             return counted
 
-    options = {"space": Space({"n": Int(0, 5), "m": Int(0, 4)}), "budget": 30, "seed": 2, "asynchronous": True}
-    with ThreadPoolExecutor(4) as workers:
+    options = {"space": Space({"n": Int(0, 7), "m": Int(0, 7)}), "budget": 30, "seed": 2, "asynchronous": True}
+    with virtual_workers(4):
         with monkeypatch.context() as patched:
             patched.setattr("mixcma.search.driver.RunFile", Copied)
-            minimize(Recorded(), run_file=path, workers=workers, **options)
+            minimize(Recorded(), run_file=path, **options)
         times = 0
-        for copy in copies:
+        for copy in copies[::4]:
             before, again = finished(copy), Recorded()
             times += any(tuple(row.params.values()) in before for row in read(copy).rows if not row.finished)
-            result = minimize(again, run_file=copy, workers=workers, **options)
+            result = minimize(again, run_file=copy, **options)
             assert not before.keys() & again.begun.keys()
             assert set(again.begun.values()) <= {1}
             assert result.evaluations == len(finished(copy)) <= 30
@@ -769,24 +759,22 @@ def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, mon
 
 def test_asynchronously_it_goes_on_from_what_the_disk_had_at_any_moment(tmp_path, path):
     """As after a kill, with several evaluations under way."""
-    copies, lock = [], threading.Lock()
+    copies = []
 
     def objective(p):
-        with lock:
-            copy = tmp_path / f"copy{len(copies)}.db"
-            for end in ("", "-wal"):
-                shutil.copy(f"{path}{end}", f"{copy}{end}")
-            copies.append(copy)
-        time.sleep(0.004 * hashed(p))
+        copy = tmp_path / f"copy{len(copies)}.db"
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{copy}{end}")
+        copies.append(copy)
         return sphere(p)
 
     options = {"space": GRID, "budget": 40, "seed": 1, "asynchronous": True, "popsize": 6}
-    with ThreadPoolExecutor(3) as workers:
-        minimize(objective, run_file=path, workers=workers, **options)
+    with virtual_workers(3):
+        minimize(objective, run_file=path, **options)
         assert len(copies) == 40
         for copy in copies[::2]:
             before, again = finished(copy), Recorded()
-            result = minimize(again, run_file=copy, workers=workers, **options)
+            result = minimize(again, run_file=copy, **options)
             assert not before.keys() & again.begun.keys()
             assert set(again.begun.values()) == {1}
             assert result.evaluations == len(finished(copy)) == 40

@@ -117,7 +117,7 @@ def test_the_values_of_a_set_are_sorted():
         ({4, 9}, int),
     ],
 )
-def test_a_set_holds_ints_if_all_its_values_are_ints_and_else_floats(values, kind):
+def test_a_set_holds_ints_if_all_its_values_are_ints_otherwise_floats(values, kind):
     assert {type(value) for value in Space({"d": Discrete(values)})["d"].values} == {kind}
 
 

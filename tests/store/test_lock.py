@@ -23,8 +23,10 @@ PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 
 # A program that searches until it is told to stop; it prints when it has the file.
 HOLDER = """
-    import os, sys, time
+    import os, signal, sys
     from mixcma import Float, Space, minimize
+    from mixcma.store import run_file
+    run_file.WORTH_A_COMMIT = 0.0
     space = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
     calls = []
     def objective(p):
@@ -33,7 +35,6 @@ HOLDER = """
             during()
             print("here", flush=True)
             sys.stdin.readline()
-        time.sleep(0.03)
         return p["x"] ** 2 + p["y"] ** 2
     def during():
         pass
@@ -124,11 +125,10 @@ def test_the_file_is_the_same_by_whatever_name(path, tmp_path, link):
 def test_a_new_file_is_locked_before_it_is_made(path, tmp_path):
     """Of processes that begin at the same moment, each one is refused or finds the others' work."""
     program = """
-        import sys, time
+        import sys
         from mixcma import Float, Space, minimize
         space = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
         def objective(p):
-            time.sleep(0.002)
             return p["x"] ** 2 + p["y"] ** 2
         print("ready", flush=True)
         sys.stdin.readline()
@@ -260,14 +260,10 @@ def test_two_searches_of_one_process_are_refused_by_whatever_name(path, tmp_path
 def test_searches_in_threads_are_refused_but_for_one(path):
     answers, barrier = [], threading.Barrier(4)
 
-    def objective(p):
-        time.sleep(0.002)
-        return sphere(p)
-
     def one():
         barrier.wait()
         try:
-            answers.append(minimize(objective, PLANE, budget=30, seed=1, run_file=path).evaluations)
+            answers.append(search(path).evaluations)
         except ValueError as error:
             answers.append("is in use" in str(error) or str(error))
 
@@ -319,13 +315,11 @@ def test_searches_on_different_files_do_not_disturb_each_other(path, tmp_path):
 
 
 FORK = """
-    import signal
     def during():
         child = os.fork()
         if child == 0:
             os.close(1)
-            time.sleep(60)
-            os._exit(0)
+            signal.pause()
         print(child, flush=True)
 """
 
@@ -362,12 +356,12 @@ def test_the_end_of_a_forked_child_does_not_free_the_lock(path, tmp_path):
 def test_a_worker_process_that_outlives_the_search_does_not_hold_the_lock(path, tmp_path):
     """Workers of a pool that forks, one of which hangs."""
     program = """
-        import multiprocessing, os, sys, time
+        import multiprocessing, os, signal, sys
         from concurrent.futures import ProcessPoolExecutor
         from mixcma import Float, Space, minimize
         def objective(p):
             print(os.getpid(), flush=True)
-            time.sleep(60)
+            signal.pause()
         if __name__ == "__main__":
             pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
             space = Space({"x": Float(-5, 5), "y": Float(-5, 5)})

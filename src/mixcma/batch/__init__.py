@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mixcma.batch import on_numpy
 from mixcma.batch.task import BatchProblem, Rules, Runs, Watch, prepare
-from mixcma.core.methods import Cma
+from mixcma.core.methods import Method
 from mixcma.core.stopping import PAPER_STOPPING, Stopping
 from mixcma.run.optimizer import DEFAULT_METHOD
 
@@ -49,7 +49,7 @@ class BatchResult:
 
 def run_many(
     problem: BatchProblem | Sequence[BatchProblem],
-    method: str | Cma = DEFAULT_METHOD,
+    method: str | Method = DEFAULT_METHOD,
     trials: int | Sequence[int] = 100,
     seed: int = 0,
     *,

@@ -13,9 +13,10 @@ from jax import lax
 from numpy.typing import NDArray
 
 from mixcma.batch.task import Rules, Runs, Watch, generation, given_up
+from mixcma.core.gaussian import Start, map_arrays
+from mixcma.core.method import State
 from mixcma.core.namespace import Array
 from mixcma.core.sampling import Noise
-from mixcma.core.state import State, decompose, initial_state, map_arrays
 
 
 class Carry(NamedTuple):
@@ -33,18 +34,18 @@ Loop = Callable[..., Carry]
 def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Evaluations and best value of every run."""
     with jax.enable_x64(True):
-        carry = compiled(rules, watch)(runs.seed % 2**63, runs.means, runs.trials, runs.which, runs.alpha)
+        carry = compiled(rules, watch)(runs.seed % 2**63, runs.start, runs.trials, runs.which, runs.alpha)
         popsize = rules.setting.strategy.popsize
         return np.asarray(carry.generations, dtype=np.int64) * popsize, np.asarray(carry.best)
 
 
 @lru_cache(maxsize=16)
 def compiled(rules: Rules, watch: Watch | None = None) -> Loop:
-    """The loop as a jitted function of (seed, means, trials, which, alpha)."""
+    """The loop as a jitted function of (seed, start, trials, which, alpha)."""
     interval = rules.setting.strategy.eigen_interval
 
     @jax.jit
-    def loop(seed: Array, means: Array, trials: Array, which: Array, alpha: Array | None) -> Carry:
+    def loop(seed: Array, start: Start, trials: Array, which: Array, alpha: Array | None) -> Carry:
         method, keys = rules.method_with(alpha), _keys(seed, trials)
 
         def one(_: int, carry: Carry) -> Carry:
@@ -62,7 +63,7 @@ def compiled(rules: Rules, watch: Watch | None = None) -> Loop:
         def block(carry: Carry) -> Carry:
             """The generations up to the next decomposition; then ended runs are held where they were."""
             after = lax.fori_loop(0, interval, one, carry)
-            state = decompose(after.state)
+            state = method.decomposed(after.state)
             held = map_arrays(partial(_hold, carry.alive), state, carry.state)
             alive = carry.alive & (after.best >= rules.target) & ~given_up(rules, held)
             if watch is not None:
@@ -72,9 +73,9 @@ def compiled(rules: Rules, watch: Watch | None = None) -> Loop:
         def unfinished(carry: Carry) -> Array:
             return jnp.any(carry.alive) & (carry.state.generation < rules.max_generations)
 
-        runs = means.shape[0]
-        start = initial_state(means, rules.choices)._replace(generation=jnp.asarray(0))
-        first = Carry(start, jnp.ones(runs, bool), jnp.zeros(runs, int), jnp.full(runs, jnp.inf))
+        runs = trials.shape[0]
+        state = method.initial_state(rules.setting, start)._replace(generation=jnp.asarray(0))
+        first = Carry(state, jnp.ones(runs, bool), jnp.zeros(runs, int), jnp.full(runs, jnp.inf))
         return lax.while_loop(unfinished, block, first)
 
     return loop
@@ -95,7 +96,7 @@ def _noise(keys: Array, generation: Array, rules: Rules) -> Noise:
 
     def of_run(key: Array) -> Noise:
         key = jax.random.fold_in(key, generation)
-        if not rules.method.needs_uniforms:
+        if not rules.method.takes_uniforms:
             return Noise(jax.random.normal(key, (popsize, n)))
         normal, order, geometric, sign = jax.random.split(key, 4)
         return Noise(

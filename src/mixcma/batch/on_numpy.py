@@ -6,23 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.batch.task import Rules, Runs, Watch, generation, given_up
-from mixcma.core.state import decompose, initial_state, map_arrays
+from mixcma.core.gaussian import map_arrays
 from mixcma.run.noise import NoiseBatch
 
 
 def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Evaluations and best value of every run."""
     fixed, count = rules.setting.strategy, len(runs.trials)
-    draw = NoiseBatch(runs.seed, runs.trials, fixed.popsize, runs.means.shape[-1], rules.method.needs_uniforms)
+    draw = NoiseBatch(runs.seed, runs.trials, fixed.popsize, runs.start.m.shape[-1], rules.method.takes_uniforms)
     evaluations, best = np.zeros(count, dtype=np.int64), np.full(count, np.inf)
-    alive, state, method = np.arange(count), initial_state(runs.means, rules.choices), rules.method_with(runs.alpha)
+    alive, method = np.arange(count), rules.method_with(runs.alpha)
+    state = method.initial_state(rules.setting, runs.start)
     for t in range(rules.max_generations):
         state, least = generation(rules, method, state, draw(t, alive), runs.which[alive])
         evaluations[alive] += fixed.popsize
         best[alive] = np.minimum(best[alive], least)
         ended = best[alive] < rules.target
         if state.generation % fixed.eigen_interval == 0:
-            state = decompose(state)
+            state = method.decomposed(state)
             ended |= given_up(rules, state)
             if watch is not None:
                 watch(state.generation, int((~ended).sum()))

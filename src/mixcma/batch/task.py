@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.coordinates import values_at
-from mixcma.core.methods import Cma, Margin, Setting, tell
+from mixcma.core.gaussian import Start
+from mixcma.core.method import State
+from mixcma.core.methods import Margin, Method
 from mixcma.core.namespace import Array
 from mixcma.core.sampling import Noise
-from mixcma.core.state import State
-from mixcma.core.stopping import Stopping, condition_number, smallest_variance
+from mixcma.core.setting import Setting
+from mixcma.core.stopping import Stopping, condition_number
 from mixcma.latent.encoding import Encoding
 from mixcma.run.arguments import (
     check_categories,
@@ -25,7 +27,7 @@ from mixcma.run.arguments import (
     checked_seed,
     checked_stopping,
 )
-from mixcma.run.optimizer import setting_of
+from mixcma.run.warm_start import started_at
 from mixcma.space import Space
 
 Watch = Callable[[int, int], None]  # (generation, runs alive)
@@ -53,22 +55,16 @@ class Rules:
 
     functions: tuple[Callable[[Array], Array], ...]
     setting: Setting
-    method: Cma
+    method: Method
     target: float
     stopping: Stopping
     budget: int
 
     @property
-    def choices(self) -> NDArray[np.int64]:
-        """The numbers of choices of the categories."""
-        choices: NDArray[np.int64] = self.setting.coordinates.choices
-        return choices
-
-    @property
     def max_generations(self) -> int:
         return self.budget // self.setting.strategy.popsize
 
-    def method_with(self, alpha: Array | None) -> Cma:
+    def method_with(self, alpha: Array | None) -> Method:
         """The method, with the margins of the runs at hand."""
         # prepare() lets alpha through with Margin alone
         return self.method if alpha is None else replace(self.method, alpha=alpha)  # type: ignore[call-arg]
@@ -79,7 +75,7 @@ class Runs:
     """What differs from run to run, T of them, or from batch to batch."""
 
     seed: int
-    means: NDArray[np.float64]  # (T, N) latent, at the start
+    start: Start  # (T, N), ...
     trials: NDArray[np.int64]  # (T,) keys of the noise
     which: NDArray[np.int64]  # (T,) index of the run's function
     alpha: NDArray[np.float64] | None  # (T, 1)
@@ -87,7 +83,7 @@ class Runs:
 
 def prepare(
     problems: Sequence[BatchProblem],
-    method: str | Cma,
+    method: str | Method,
     trials: int | Sequence[int],
     seed: int,
     *,
@@ -107,8 +103,8 @@ def prepare(
         )
     numbers = _trial_numbers(trials)
     chosen = checked_method(method)
-    encoding = Encoding(first.space, chosen.pairs)
-    means = [encoding.encode_mean(p.start(int(trial))) for p in problems for trial in numbers]
+    encoding = Encoding(first.space, chosen.takes_categories)
+    means = np.array([encoding.encode_mean(p.start(int(trial))) for p in problems for trial in numbers])
     if alpha is not None and not (isinstance(chosen, Margin) and len(alpha) == len(means)):
         raise ValueError(
             f'alpha: expected a margin for each of the {len(means)} runs, with the method "margin", but got '
@@ -122,7 +118,7 @@ def prepare(
     rules = _rules(functions, first.space, chosen, *fixed)
     runs = Runs(
         seed=checked_seed(seed),
-        means=np.array(means),
+        start=started_at(encoding, means),
         trials=np.tile(numbers, len(problems)),
         which=np.repeat(np.arange(len(problems)), len(numbers)),
         alpha=None if margins is None else margins[:, None],
@@ -145,25 +141,25 @@ def _trial_numbers(trials: int | Sequence[int]) -> NDArray[np.int64]:
 def _rules(
     functions: tuple[Callable[[Array], Array], ...],
     space: Space,
-    method: Cma,
+    method: Method,
     popsize: int | None,
     target: float,
     stopping: Stopping,
     budget: int,
 ) -> Rules:
     """The same rules are the same object, so that what was compiled for them is found again."""
-    encoding = Encoding(space, method.pairs)
+    encoding = Encoding(space, method.takes_categories)
     check_categories(method, encoding)
-    return Rules(functions, setting_of(encoding, popsize), method, target, stopping, budget)
+    return Rules(functions, method.setting(encoding.coordinates, popsize), method, target, stopping, budget)
 
 
-def generation(rules: Rules, method: Cma, state: State, noise: Noise, which: Array) -> tuple[State, Array]:
+def generation(rules: Rules, method: Method, state: State, noise: Noise, which: Array) -> tuple[State, Array]:
     """One generation of every run; the new state, and the least penalised value of each, (T,)."""
     sample = method.sample(rules.setting, state, noise)
     x = values_at(rules.setting.coordinates, sample.v)
     values = _evaluate(rules.functions, x, which)
-    ranked = values if sample.penalty is None else values + sample.penalty
-    return tell(method, rules.setting, state, sample, values), ranked.min(axis=-1)
+    ranked = values + method.penalty(rules.setting, sample.v)
+    return method.tell(rules.setting, state, sample, values), ranked.min(axis=-1)
 
 
 def _evaluate(functions: Sequence[Callable[[Array], Array]], x: Array, which: Array) -> Array:
@@ -177,4 +173,5 @@ def _evaluate(functions: Sequence[Callable[[Array], Array]], x: Array, which: Ar
 def given_up(rules: Rules, state: State) -> Array:
     """Which runs have ended by the paper's conditions, after a decomposition: (T,) bool."""
     limits = rules.stopping
-    return (smallest_variance(state) < limits.min_variance) | (condition_number(state) > limits.max_condition)
+    narrow = rules.method.smallest_variance(rules.setting, state) < limits.min_variance
+    return narrow | (condition_number(state) > limits.max_condition)

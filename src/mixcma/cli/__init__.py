@@ -1,4 +1,4 @@
-"""The command ``mixcma``, one file a command."""
+"""The command ``mixcma``: one file per subcommand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mixcma.cli.show import show
 @click.group()
 @click.version_option(package_name="mixcma")
 def main() -> None:
-    """Minimise a black box over floats, integers, booleans and number sets, all at once."""
+    """Minimise a black box over floats, integers, booleans, number sets and categories, all at once."""
 
 
 for command in (init, check, run, resume, show, report, export, reproduce, race):

@@ -18,15 +18,15 @@ from mixcma.search.progress import duration, value_text
 @click.command()
 @click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
 def check(problem: Path) -> None:
-    """Validate the file PROBLEM and make one trial evaluation, in the middle of the space."""
+    """Check the file PROBLEM and make one trial evaluation, in the middle of the space."""
     described = problem_of(problem)
-    params, report = trial(described)
+    params, call = trial(described)
     console = Console(highlight=False)
     table = Table("variable", "kind", "tried with")
     for name, variable in described.space.items():
         table.add_row(name, variable.kind, value_text(params[name]))
     console.print(table)
-    outcome = report.outcome
+    outcome = call.outcome
     if outcome.failed:
         console.print(f"The trial evaluation failed: {outcome.error}", style="red", markup=False)
         sys.exit(FAILED)
@@ -35,6 +35,6 @@ def check(problem: Path) -> None:
         shown = ", ".join(f"{g:.6g}" for g in outcome.constraints)
         console.print(f", constraints {shown}: {'feasible' if outcome.feasible else 'not feasible'}", end="")
     budget = described.run["budget"]
-    console.print(f", in {duration(report.seconds)}; {budget} evaluations on one worker would take "
-                  f"{duration(budget * report.seconds)}.")  # fmt: skip
+    console.print(f", in {duration(call.seconds)}; {budget} evaluations on one worker would take "
+                  f"{duration(budget * call.seconds)}.")  # fmt: skip
     console.print(f"{problem} is ready: mixcma run {shlex.quote(str(problem))}", markup=False)

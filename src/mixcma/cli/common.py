@@ -1,4 +1,4 @@
-"""What several commands share: reading their files and lists, drawing, and failing with a sentence."""
+"""What several commands share: reading files and lists, drawing, and failing with a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from mixcma.problem_file import Problem, WrongProblem, load_problem
 from mixcma.store import Record, read
 
-# Exit statuses: what was asked for is wrong; it was tried and failed.
+# Exit statuses: the input is wrong; the evaluations failed; Ctrl-C or SIGTERM.
 WRONG, FAILED, INTERRUPTED = 2, 1, 130
 
 errors = Console(stderr=True, highlight=False)
@@ -25,7 +25,7 @@ run_file_argument: Callable[..., Any] = click.argument("run_file", type=click.Pa
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """An error of the user's becomes a sentence and an exit status, not a traceback."""
+    """Turns an error of the user into a sentence and an exit status, instead of a traceback."""
     try:
         yield
     except ValueError as error:
@@ -40,7 +40,7 @@ def fail(text: str) -> NoReturn:
 
 
 def problem_of(path: Path) -> Problem:
-    """The problem of a file; if there are mistakes in it, all of them are printed."""
+    """The problem in a file; if the file has mistakes, they are all printed."""
     try:
         return load_problem(path)
     except WrongProblem as wrong:
@@ -62,7 +62,7 @@ def record_of(path: Path) -> Record:
 
 
 def words(known: Sequence[str]) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]:
-    """Reads a comma-separated list, each word one of those known, and taken once."""
+    """Reads a comma-separated list of known words; repeated words are dropped."""
 
     def parse(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
         if text is None:
@@ -77,7 +77,7 @@ def words(known: Sequence[str]) -> Callable[[click.Context, click.Parameter, str
 
 
 def drawing(module: str) -> Any:
-    """A module that draws, before any work is done for it."""
+    """Import a module that draws; called before any work is done, so that a missing package is noticed early."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""``mixcma export``: a run for other tools."""
+"""``mixcma export``: writes a run for other tools."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mixcma.report.export import write_csv, write_json
 
 @click.command()
 @run_file_argument
-@click.option("--csv", "csv_path", type=click.Path(allow_dash=True), help="A table, a row an evaluation; - is stdout.")
+@click.option("--csv", "csv_path", type=click.Path(allow_dash=True), help="One row per evaluation; - is stdout.")
 @click.option("--json", "json_path", type=click.Path(allow_dash=True), help="Settings and evaluations; - is stdout.")
 @click.option("--optuna", "storage", metavar="STORAGE_URL", help="An Optuna storage, for its dashboard and plots.")
-@click.option("--study", "study", help="The study's name in the storage; default: the run file's name.")
+@click.option("--study", "study", help="The name of the study in the storage. Default: that of the run file.")
 def export(run_file: Path, csv_path: str | None, json_path: str | None, storage: str | None, study: str | None) -> None:
     """Export the run in RUN_FILE."""
     if csv_path is None and json_path is None and storage is None:
-        fail("expected --csv FILE, --json FILE or --optuna STORAGE_URL; choose one or several")
+        fail("expected --csv FILE, --json FILE or --optuna STORAGE_URL, but got none of them; choose one or more")
     record = record_of(run_file)
     with sentences():
         if csv_path is not None:
@@ -34,7 +34,7 @@ def export(run_file: Path, csv_path: str | None, json_path: str | None, storage:
         try:
             from mixcma.integrations.optuna import export_to_optuna
         except ImportError as error:
-            fail(f'this needs {error.name}; pip install "mixcma[optuna]"')
+            fail(f'--optuna needs {error.name}, which is not installed; pip install "mixcma[optuna]"')
         with sentences():
             count = export_to_optuna(record, storage, study or run_file.stem)
         click.echo(f"{count} trials are in the study {study or run_file.stem} of {storage}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``mixcma init``: a problem file to start from."""
+"""``mixcma init``: writes a problem file to start from."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from rich.console import Console
 from mixcma.cli.common import fail, sentences
 
 PROBLEM = """\
-# What to minimise. A program: {name} in its arguments is replaced by that variable, {here} by the folder of this
-# file. There is no shell.
+# What to minimise: a program. {name} in its arguments is replaced by the value of that variable, {here} by the folder
+# of this file. No shell is involved.
 [objective]
 command = ["python3", "{here}/simulate.py", "--radius", "{radius}", "--ribs", "{ribs}", "--lined", "{lined}"]
-value = "json:cost"          # in the JSON it prints; or "stdout" (its last line), "regex:cost=(.*)", "file:out.txt"
+value = "json:cost"          # from the JSON it prints; or "stdout" (last line), "regex:cost=(.*)", "file:out.txt"
 constraints = "json:limits"  # numbers that must be <= 0; leave it out if there are none
 timeout = 60                 # seconds after which an evaluation is ended and counts as failed
-# workdir = "runs/{id}"      # a folder of its own for every evaluation
+# workdir = "runs/{id}"      # a separate folder for each evaluation
 # python = "module:function" # instead of command: a Python function that takes a dict and returns a number
 
 [run]
 budget = 500                 # the largest number of evaluations
 seed = 1                     # the same seed gives the same run
-workers = 2                  # processes that evaluate at once; the result does not depend on it
+workers = 2                  # processes that evaluate at the same time; they do not change the result
 # target = 0.0               # stop as soon as this value is reached
-# run_file = "problem.db"    # where the run is kept; make the same call again and it goes on
+# run_file = "problem.db"    # the file that holds the run; repeat the same command to continue it
 # x0 = { radius = 50.0, ribs = 4, lined = false }   # a point to start from
 
-# What may be varied: a table for each variable.
+# What may be varied: one table per variable.
 [space.radius]
 type = "float"               # low and high; log = true for a logarithmic scale
 low = 10
@@ -44,7 +44,7 @@ high = 12
 type = "bool"
 
 # [space.plate]
-# type = "discrete"          # any set of numbers; "categorical", choices = ["a", "b"], for what has no order
+# type = "discrete"          # any set of numbers; or "categorical" with choices = ["a", "b"], if there is no order
 # values = [0.5, 0.75, 1.0, 1.5]
 """
 
@@ -73,7 +73,7 @@ def init(folder: Path) -> None:
     problem, program = folder / "problem.toml", folder / "simulate.py"
     for path in (problem, program):
         if path.exists():
-            fail(f"{path} is there already, and is left as it is; choose another folder: mixcma init FOLDER")
+            fail(f"{path} exists already and is left as it is; choose another folder: mixcma init FOLDER")
     with sentences():
         folder.mkdir(parents=True, exist_ok=True)
         problem.write_text(PROBLEM)
@@ -82,7 +82,7 @@ def init(folder: Path) -> None:
     Console(highlight=False).print(
         f"Written: {problem}, and {program} for it to optimise.\n\n"
         f"Edit in {problem}:\n"
-        "  \\[objective] command: your program; value: where its result stands\n"
+        "  \\[objective] command: your program; value: where its result is\n"
         "  \\[space.*]: your variables\n"
         "  \\[run] budget: how many evaluations you can afford\n\n"
         f"Then   mixcma check {shown}    to make one evaluation,\n"

@@ -1,4 +1,4 @@
-"""``mixcma race``: mixcma and its peers from the same starts, with the same budgets and targets."""
+"""``mixcma race``: compares mixcma with its peers, from the same starts and with the same budgets and targets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a list of whole numbers and ranges, like 1-3,7") from None
     if not numbers or min(numbers) < 1:
-        raise click.BadParameter(f"{text!r}: expected whole numbers of at least 1, ranges in ascending order")
+        raise click.BadParameter(f"{text!r}: expected whole numbers of at least 1, and ranges in ascending order")
     return tuple(dict.fromkeys(numbers))
 
 
@@ -48,23 +48,24 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
     callback=words(tuple(RACERS)),
     help=f"The racers. Default: all, {', '.join(RACERS)}.",
 )
-@click.option("--problems", callback=words(PROBLEMS), help="Default: all of the beds.")
-@click.option("--dimensions", callback=_numbers, help="Of paper and bbob-mixint. Default: 20,40 and 5,10,20,40.")
-@click.option("--instances", default="1-3", show_default=True, callback=_numbers, help="Of bbob-mixint.")
-@click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Runs a problem, other beds.")
+@click.option("--problems", callback=words(PROBLEMS), help="Default: all problems of the beds.")
+@click.option("--dimensions", callback=_numbers, help="For paper and bbob-mixint. Default: 20,40 and 5,10,20,40.")
+@click.option("--instances", default="1-3", show_default=True, callback=_numbers, help="For bbob-mixint.")
+@click.option("--seeds", default=10, show_default=True, type=click.IntRange(1), help="Runs per problem, other beds.")
 @click.option(
     "--budget",
     type=click.IntRange(2),
-    help="Evaluations a variable. Default: 10000, bbob-mixint 1000, designs and discrete 20000 in all.",
+    help="Evaluations per variable. Default: 10000; for bbob-mixint 1000, and 200 from D = 80 on; for designs and "
+    "discrete 20000 in total.",
 )
 @click.option(
     "--spread",
     default=1 / 6,
     show_default="1/6",
     type=click.FloatRange(0, 1, min_open=True),
-    help="Initial standard deviation as a part of the range, on bbob-mixint and designs.",
+    help="Initial standard deviation as a fraction of the range, for bbob-mixint and designs.",
 )
-@click.option("--against", help="The racer that ratios of areas are taken to. Default: the first.")
+@click.option("--against", help="The racer that ratios of areas refer to. Default: the first.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
 @click.option("--out", default="race", show_default=True, type=click.Path(path_type=Path, file_okay=False))
 def race(
@@ -82,7 +83,7 @@ def race(
 ) -> None:
     """Race mixcma against its peers: every optimiser through its own package, from the same starts.
 
-    The same command goes on where it was; finished runs are kept in the folder of --out.
+    Finished runs are kept in the folder of --out; the same command continues from there.
     """
     console = Console(soft_wrap=True)
     figures = drawing("mixcma.experiments.race.figures")
@@ -102,7 +103,7 @@ def race(
 def _race(
     console: Console, beds: Sequence[str], racers: Sequence[str], choice: Choice, jobs: int, out: Path
 ) -> dict[str, list[Result]]:
-    """The results by bed; beds without a problem that was asked for are left out."""
+    """The results by bed; beds with none of the chosen problems are left out."""
     results = {}
     for bed in beds:
         try:
@@ -118,7 +119,7 @@ def _race(
 
 
 def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
-    """Those whose package is there; each of the others costs a sentence."""
+    """The racers whose package is installed; a sentence names each of the others."""
     for name in methods:
         if RACERS[name].version is None:
             package = RACERS[name].package
@@ -130,7 +131,7 @@ def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
 
 
 def _possible_beds(console: Console, beds: Sequence[str]) -> list[str]:
-    """Those whose package is there; each of the others costs a sentence."""
+    """The beds whose package is installed; a sentence names each of the others."""
     missing = {bed: BEDS[bed].package for bed in beds if not _is_installed(BEDS[bed].package)}
     for bed, package in missing.items():
         console.print(f"{bed} is left out: the package {package} is not installed; {INSTALL}", markup=False)
@@ -156,7 +157,7 @@ def _about(racers: Sequence[str], choice: Choice, against: str) -> dict[str, Any
 
 
 def _print_rows(console: Console, bed: str, rows: Sequence[Row]) -> None:
-    """A section a problem or dimension; runs that ended with an error stand out."""
+    """One section per problem and dimension; rows with runs that ended with an error stand out."""
     names = headers(rows)
     table = Table(*names, title=bed)
     for _, group in itertools.groupby(rows, key=lambda row: (row[names[0]], row.get("N"))):
@@ -168,7 +169,7 @@ def _print_rows(console: Console, bed: str, rows: Sequence[Row]) -> None:
 
 @contextmanager
 def _long_work(console: Console, bed: str, total: int, out: Path) -> Iterator[Callable[[int], None]]:
-    """A progress bar with the runs done and the time left; Ctrl-C keeps what is finished."""
+    """A progress bar with the number of finished runs and the time left; Ctrl-C keeps what is finished."""
     columns = (
         bars.TextColumn(bed),
         bars.BarColumn(bar_width=20),
@@ -183,7 +184,7 @@ def _long_work(console: Console, bed: str, total: int, out: Path) -> Iterator[Ca
             yield lambda count: progress.update(task, advance=count)
         except KeyboardInterrupt:
             progress.stop()
-            kept = f"finished runs are kept in {out}, and the same command goes on from there"
+            kept = f"finished runs are kept in {out}, and the same command continues from there"
             raise click.ClickException(f"stopped; {kept}") from None
         except (OSError, ValueError, RuntimeError) as error:
             progress.stop()

@@ -1,4 +1,4 @@
-"""``mixcma reproduce``: the paper's three experiments, each by one command."""
+"""``mixcma reproduce``: the three experiments of the paper, one command each."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def reproduce() -> None:
 
 
 def _options(command: Command) -> Command:
-    """What the commands that run trials take."""
+    """Adds the options of the commands that run trials."""
     for option in (
-        click.option("--trials", default=100, show_default=True, type=click.IntRange(1), help="Runs a cell."),
+        click.option("--trials", default=100, show_default=True, type=click.IntRange(1), help="Runs per cell."),
         click.option("--seed", default=0, show_default=True, type=click.IntRange(0)),
         click.option("--backend", default="numpy", show_default=True, type=click.Choice(["numpy", "jax"])),
     ):
@@ -80,7 +80,7 @@ METHODS_OPTION = click.option(
     default="fitted",
     show_default=True,
     type=click.Choice(["fitted", "printed"]),
-    help="Of im-box for N > 20: what makes the paper's column, or what its text prints.",
+    help="The penalty of im-box for N > 20: the one that yields the paper's column, or the one in its text.",
 )
 @_out("table")
 @_options
@@ -94,7 +94,7 @@ def table(
     penalty: table_experiment.Penalty,
     out: Path,
 ) -> None:
-    """Table 2: success rates and median evaluations, beside the paper's, with a verdict a cell."""
+    """Table 2: success rates and median evaluations, beside the paper's, with a verdict per cell."""
     cells = table_experiment.default_cells(functions, dimensions, methods)
     with _long_work("cells", len(cells), out) as (started, finished):
         records = table_experiment.reproduce_table(
@@ -134,7 +134,7 @@ def alpha(dimensions: Sequence[int], trials: int, seed: int, backend: Backend, o
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @_out("stagnation")
 def stagnation(dimension: int, seed: int, out: Path) -> None:
-    """Section 3: a failed run of each older method, and the margin's from the same start."""
+    """Section 3: a failed run of each older method, and a run of the margin from the same start."""
     figures = drawing("mixcma.experiments.figures")
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
@@ -154,7 +154,7 @@ def stagnation(dimension: int, seed: int, out: Path) -> None:
 
 
 def _print_table(console: Console, rows: list[list[str]]) -> None:
-    """A group a method and dimension, so that the rows fit a narrow terminal."""
+    """One group per method and dimension, so that the rows fit a narrow terminal."""
     names = ("function", "median (IQR)", "paper", "ratio", "successes", "paper's", "verdict")
     shown = Table(*(Column(name, no_wrap=index == 0) for index, name in enumerate(names)))
     for (dimension, method), group in itertools.groupby(rows, key=lambda row: (row[1], row[2])):
@@ -168,7 +168,7 @@ def _print_table(console: Console, rows: list[list[str]]) -> None:
 
 @contextmanager
 def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str], Watch], Callable[[int], None]]]:
-    """A progress bar with what is done, the runs alive and the time left; Ctrl-C keeps what is finished."""
+    """A progress bar with what is finished, the active runs and the time left; Ctrl-C keeps what is finished."""
     columns = (
         bars.BarColumn(bar_width=12),
         bars.TextColumn("{task.completed}/{task.total} " + unit, table_column=Column(no_wrap=True)),
@@ -183,7 +183,7 @@ def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str
         def started(what: str) -> Watch:
             progress.update(task, now=what)
             return lambda generation, alive: progress.update(
-                task, now=f"{alive} runs alive, generation {generation} ({what})"
+                task, now=f"{alive} active runs, generation {generation} ({what})"
             )
 
         def finished(count: int) -> None:
@@ -195,7 +195,7 @@ def _long_work(unit: str, total: int, out: Path) -> Iterator[tuple[Callable[[str
             progress.stop()
             kept = out / "cells.json"
             done = f"finished {unit} are kept in {kept}" if kept.exists() else f"none of the {unit} was finished yet"
-            raise click.ClickException(f"stopped; {done}, and the same command goes on from there") from None
+            raise click.ClickException(f"stopped; {done}, and the same command continues from there") from None
         except (ModuleNotFoundError, OSError, ValueError) as error:
             progress.stop()
             raise click.ClickException(str(error)) from error

@@ -1,4 +1,4 @@
-"""``mixcma run`` and ``mixcma resume``: optimise what a problem file describes."""
+"""``mixcma run`` and ``mixcma resume``: optimise the problem that a file describes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.logging import RichHandler
 from rich.table import Table
 
 from mixcma.cli.common import FAILED, INTERRUPTED, WRONG, errors, fail, print_mistakes, problem_of, record_of, sentences
-from mixcma.evaluation import Report, open_evaluator
+from mixcma.evaluation import CallResult, open_evaluator
 from mixcma.evaluation.command import Command
 from mixcma.latent.encoding import Encoding
 from mixcma.problem_file import Problem, WrongProblem, problem_from
@@ -44,11 +44,11 @@ class WorkersType(click.ParamType):  # type: ignore[type-arg]  # older versions 
 
 
 def _run_options(command: Decorator) -> Decorator:
-    """What both commands take, over what the file says."""
+    """Adds the options of both commands; they override what the file says."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON: a line a generation, then the result."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON: one line per generation, then the result."),
         click.option("--quiet", is_flag=True, help="Print only the result."),
-        click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds for an evaluation."),
+        click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds per evaluation."),
         click.option("--workers", type=WorkersType(), help='A number, or "dask:tcp://host:8786".'),
         click.option("--target", type=float, help="Stop as soon as this value is reached."),
         click.option("--budget", type=click.IntRange(1), help="The largest number of evaluations."),
@@ -61,16 +61,16 @@ def _run_options(command: Decorator) -> Decorator:
 @click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
 @_run_options
 @click.option("--seed", type=click.IntRange(0))
-@click.option("--method", help="mix (the default), margin, im, im-box or cma.")
-@click.option("--popsize", type=click.IntRange(4), help="Candidates a generation.")
-@click.option("--run-file", type=click.Path(dir_okay=False), help="Default: the problem's name with .db.")
+@click.option("--method", help="mix (the default), margin, catmargin, im, im-box or cma.")
+@click.option("--popsize", type=click.IntRange(4), help="Candidates per generation.")
+@click.option("--run-file", type=click.Path(dir_okay=False), help="Default: the name of PROBLEM with .db.")
 def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Optimise what the file PROBLEM describes. If its run file exists, the run goes on."""
+    """Optimise the problem that the file PROBLEM describes. If its run file exists, the run continues."""
     described = problem_of(problem)
     given = {**described.run, **{name: value for name, value in options.items() if value is not None}}
     timeout = given.pop("timeout", described.timeout)
     run_file = problem.with_suffix(".db")
-    if given.pop("run_file", None) is not None:  # an option is relative to where the user is, a key to its file
+    if given.pop("run_file", None) is not None:  # an option is relative to the current folder, a key to its file
         run_file = Path(options["run_file"] or described.folder / described.run["run_file"])
     if "history" in given:
         given["history"] = described.folder / given["history"]
@@ -91,20 +91,20 @@ def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
 @click.argument("run_file", type=click.Path(path_type=Path, dir_okay=False))
 @_run_options
 def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Go on with RUN_FILE, which `mixcma run` has begun."""
+    """Continue RUN_FILE, which `mixcma run` has begun."""
     notes = record_of(run_file).settings.get("notes", {})
     if "problem" not in notes:
-        fail(f"{run_file} was not begun by mixcma run; go on in Python: mixcma.resume({str(run_file)!r}, objective)")
+        fail(f"{run_file} was not begun by mixcma run; continue in Python: mixcma.resume({str(run_file)!r}, objective)")
     kept = notes["problem"]
     try:
         described = problem_from(kept["text"], Path(kept["folder"]), kept["path"])
-    except WrongProblem as wrong:  # the Python module it names is gone, or its version knows other keys
+    except WrongProblem as wrong:  # its Python module is gone, or this version knows other keys
         print_mistakes(wrong)
         sys.exit(WRONG)
     source = Path(kept["path"])
     if source.exists() and source.read_bytes() != kept["text"].encode():
         errors.print(
-            f"{source} has changed since the run was begun, and is not read here; mixcma run {source} goes on with it.",
+            f"{source} has changed since the run was begun, and is not read here; to use it: mixcma run {source}",
             style="yellow", markup=False,
         )  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
@@ -118,7 +118,7 @@ def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
 
 
 def _problem_in(run_file: Path) -> str:
-    """The text of the problem file that a run was begun with; empty if it was begun otherwise."""
+    """The text of the problem file that a run was begun with; empty if there was none."""
     text: str = record_of(run_file).settings.get("notes", {}).get("problem", {}).get("text", "")
     return text
 
@@ -127,21 +127,21 @@ def _objective_of(text: str) -> object:
     return tomllib.loads(text).get("objective")
 
 
-def trial(described: Problem) -> tuple[Params, Report]:
-    """One evaluation where the search would start, under the conditions of a run."""
+def trial(described: Problem) -> tuple[Params, CallResult]:
+    """One evaluation at the point where the search would start, under the conditions of a run."""
     encoding = Encoding(described.space)
     params = encoding.decode(encoding.initial_mean[None])[0]
     with sentences():
         evaluator = open_evaluator(described.objective, 1, _limit(described, described.timeout))
     try:
         evaluator.submit(0, params)
-        return params, evaluator.next().report
+        return params, evaluator.next().call
     finally:
         evaluator.close()
 
 
 def _limit(described: Problem, timeout: float | None) -> float | None:
-    """A program always runs in a sandbox, so that it ends with its owner; without a timeout, in one without end."""
+    """The timeout. A program without one gets an infinite one: it then runs in a sandbox, and ends with its owner."""
     return math.inf if timeout is None and isinstance(described.objective, Command) else timeout
 
 
@@ -154,14 +154,14 @@ def _carry_out(
     as_json: bool,
     again: str,
 ) -> None:
-    """Search with a display, then say what came out and what to do next."""
+    """Search with a display, then print the result and what to do next."""
     handler = RichHandler(console=errors, show_time=False, show_path=False)
-    handler.addFilter(lambda record: not record.getMessage().startswith("interrupted"))  # said in commands below
+    handler.addFilter(lambda record: not record.getMessage().startswith("interrupted"))  # printed as a command below
     logging.basicConfig(handlers=[handler], format="%(message)s")
     progress = not quiet and not as_json
     if progress and run_file.exists():
         spent = sum(row.evaluated for row in record_of(run_file).rows)
-        click.echo(f"going on from {spent} evaluations in {run_file}")
+        click.echo(f"continuing after the {spent} evaluations in {run_file}")
     with sentences():
         result = search(
             timeout=_limit(described, timeout), progress=progress, callback=_print_json if as_json else None
@@ -211,7 +211,7 @@ def _summary(result: Result) -> dict[str, Any]:
 
 
 def _json_number(value: float) -> float | None:
-    """JSON knows no infinity."""
+    """JSON has no infinity."""
     return value if math.isfinite(value) else None
 
 
@@ -241,10 +241,10 @@ def _print_next(result: Result, run_file: Path, again: str) -> None:
     if result.stop.name == "budget" and result.params is not None:
         onward = f"mixcma resume {file} --budget {2 * result.evaluations}"
     elif result.stop.name == "interrupted":
-        onward = f"{again}   # goes on"
+        onward = f"{again}   # continues"
     elif result.params is None:
-        onward = f"{again}   # goes on, when the problem is corrected"
+        onward = f"{again}   # continues, once the problem is corrected"
     else:
         onward = f"mixcma show {file}"
-    lines = [f"\nThe run is in {run_file}:", f"  mixcma report {file}   # a page to look at", f"  {onward}"]
+    lines = [f"\nThe run is in {run_file}:", f"  mixcma report {file}   # writes an HTML page", f"  {onward}"]
     Console(highlight=False).print("\n".join(lines), markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``mixcma show``: where a run stands."""
+"""``mixcma show``: shows where a run stands."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ REFRESH = 2.0  # seconds
 
 @click.command()
 @run_file_argument
-@click.option("--watch", is_flag=True, help="Look again every two seconds, until the run has ended or Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Repeat every two seconds, until the run ends or you press Ctrl-C.")
 def show(run_file: Path, watch: bool) -> None:
-    """Show where the run in RUN_FILE stands; also while it is running."""
+    """Show where the run in RUN_FILE stands, even while it is running."""
     console = Console(highlight=False)
     if not watch:
         console.print(_view(record_of(run_file), holder(run_file)))
@@ -71,14 +71,14 @@ def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
     if running is not None:
         lines.append(f"in use by {running}")
     elif stop is None:
-        lines.append(f"not running, and not ended: mixcma resume {record.path} goes on")
+        lines.append(f"it is not running and has not ended; to continue it: mixcma resume {record.path}")
     else:
         lines.append(str(REASONS[stop]))
     return Text("\n".join(lines))
 
 
 def _best_points(succeeded: list[tuple[Row, Outcome]]) -> Table:
-    """A column a point, so that many variables fit."""
+    """One column per point, so that many variables fit."""
     ranked = sorted(succeeded, key=lambda entry: entry[1].order)[:BEST_SHOWN]
     table = Table("best points", *(f"evaluation {row.id}" for row, _ in ranked))
     table.add_row("value", *(f"{outcome.value:.8g}" for _, outcome in ranked), style="bold")

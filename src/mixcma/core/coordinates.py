@@ -2,7 +2,7 @@
 
 The search runs in a latent space in which every variable starts with standard deviation 1. A latent
 number u stands for ``t = origin + scale * u``, and t for a float, for the logarithm of one, or for a
-point on a line that is cut into cells, one a discrete value:
+point on a line that is cut into cells, one per discrete value:
 
 - evenly spaced values (integers, booleans): cell k holds ``(k - 1/2) * width < u <= (k + 1/2) * width``;
 - integers on a log scale: the same in exp(t);
@@ -15,6 +15,7 @@ The cells of evenly spaced values are arithmetic, so that a range of 2**60 needs
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 from mixcma.core.namespace import Array, namespace
@@ -22,6 +23,8 @@ from mixcma.core.namespace import Array, namespace
 # exp() of more is not a float.
 LARGEST_LOG = 709.75
 LARGEST_FLOAT = 1.7976931348623157e308
+# Cells narrower than this part of the latent number around them cannot be told apart.
+NARROWEST_CELL = 8 * sys.float_info.epsilon
 
 
 class LogGrid(NamedTuple):
@@ -45,7 +48,7 @@ class Tables(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """Constants a coordinate, each of shape (N,)."""
+    """The constants of each coordinate, of shape (N,)."""
 
     origin: Array  # t = origin + scale * u
     scale: Array
@@ -106,7 +109,11 @@ def ends(coordinates: Coordinates, k: Array) -> tuple[Array, Array]:
     above = threshold_above(coordinates, k)
     if coordinates.log_grid is None and coordinates.tables is None:
         return above - coordinates.width, above
-    return threshold_above(coordinates, k - 1.0), above
+    below = threshold_above(coordinates, k - 1.0)
+    # the highest cells of a wide log scale are narrower than the spacing of floats, and would have no width
+    xp = namespace(above)
+    least = below + NARROWEST_CELL * xp.maximum(xp.abs(below), 1.0)
+    return below, xp.where(k > 0.0, xp.maximum(above, least), above)
 
 
 def cell_centre(coordinates: Coordinates, k: Array) -> Array:

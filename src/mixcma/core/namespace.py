@@ -1,4 +1,4 @@
-"""The array namespace of the inputs, and the few functions on top of it that the algorithms share."""
+"""The array namespace of the inputs, and the few functions on top of it that all algorithms share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy.linalg import lapack
 
 # A NumPy or a JAX array: the one text of core/ runs on both, so no narrower type holds.
 Array = Any
-# A point at the mean itself has no length to divide by.
+# Squared lengths that are divided by are at least this: a point at the mean itself has none.
 SMALLEST_NORM_SQ = 1e-300
-# What NumPy's functions work on: arrays, and the numbers that single runs have in their place.
+# What NumPy's functions work on: arrays, and the plain numbers that single runs use instead.
 _NUMPY = (np.ndarray, np.generic, float)
-# One number, or truth, of a single run.
+# The numbers and truth values of a single run.
 _NUMBER = (float, bool, np.bool_)
-# Numbers of an array in which the cost of a call counts more than that of going through them.
+# In arrays smaller than this, the cost of a call outweighs that of going through the numbers.
 SMALL = 5000
 
 
@@ -48,34 +48,34 @@ def _special(x: Array) -> Any:
     return jax.scipy.special
 
 
-def wide(number: Array | float) -> Array | float:
-    """What is one number a run, (...), so that it stands beside vectors: (..., 1). That of a single run does."""
+def as_column(number: Array | float) -> Array | float:
+    """Append an axis for broadcasting against vectors: (...) -> (..., 1). A Python number broadcasts as it is."""
     return number if isinstance(number, _NUMBER) else number[..., None]
 
 
-def wider(number: Array | float) -> Array | float:
-    """The same beside matrices: (..., 1, 1)."""
+def as_matrix(number: Array | float) -> Array | float:
+    """Append two axes for broadcasting against matrices: (...) -> (..., 1, 1)."""
     return number if isinstance(number, _NUMBER) else number[..., None, None]
 
 
-def held(low: Array | float, x: Array | float, high: float) -> Array | float:
-    """x, or the bound that it is beyond. Of the number of a single run Python finds it several times as fast."""
-    if isinstance(x, float):
+def clip(x: Array | float, low: Array | float, high: float) -> Array | float:
+    """x, limited to [low, high]."""
+    if isinstance(x, float):  # a single run: Python's own numbers are several times as fast
         return min(max(x, low), high)
     xp = namespace(x)
     return xp.minimum(xp.maximum(x, low), high)
 
 
-def picked(rows: Array, index: Array) -> Array:
-    """Of each run the row, or number, of that index: (..., L) or (..., L, N) and (...) -> (...) or (..., N)."""
+def pick(rows: Array, index: Array) -> Array:
+    """Each run's entry at that index: (..., L) or (..., L, N) and (...) -> (...) or (..., N)."""
     if index.ndim == 0:
         return rows[index]
     chosen = index[..., None, None] if rows.ndim > index.ndim + 1 else index[..., None]
     return namespace(rows).take_along_axis(rows, chosen, axis=index.ndim).squeeze(index.ndim)
 
 
-def distinct(values: Array) -> bool:
-    """Whether no two numbers (..., L) of a run are known to be equal; a compiled text cannot know."""
+def known_distinct(values: Array) -> bool:
+    """Whether the numbers (..., L) of each run are known to be distinct; compiled code cannot know."""
     if not isinstance(values, np.ndarray):
         return False
     if values.ndim == 1:
@@ -92,7 +92,7 @@ def inner(a: Array, b: Array) -> Array:
 def eigh(C: Array) -> tuple[Array, Array]:
     """The eigenvalues of symmetric matrices, ascending, and their eigenvectors.
 
-    Of a single one LAPACK is called without NumPy's checks, which take as long as a small matrix does.
+    For a single matrix LAPACK is called directly: NumPy's checks take as long as decomposing a small matrix.
     """
     if isinstance(C, np.ndarray) and C.ndim == 2:
         eigenvalues, B, failed = lapack.dsyevd(C.T)
@@ -102,41 +102,26 @@ def eigh(C: Array) -> tuple[Array, Array]:
     return eigenvalues, B
 
 
-def zeros_at_the_end(vector: Array) -> int:
-    """How many there are for sure, unless all are zeros: known in a single run."""
+def trailing_zeros(vector: Array) -> int:
+    """How many zeros the vector is known to end with, unless all are zeros; 0 for batches and compiled code."""
     return int((vector[::-1] != 0.0).argmax()) if isinstance(vector, np.ndarray) and vector.ndim == 1 else 0
 
 
-def framed(block: Array, size: int, diagonal: float) -> Array:
-    """The matrix (size, size) of a single run that begins with the block; the rest is 0, or `diagonal` on that."""
+def padded(block: Array, size: int, diagonal: float) -> Array:
+    """A (size, size) matrix that begins with the block; the rest is 0, with `diagonal` on its diagonal."""
     matrix, n = np.zeros((size, size)) if diagonal == 0.0 else diagonal * np.eye(size), len(block)
     matrix[:n, :n] = block
     return matrix
 
 
 def sqrt(x: Array) -> Array:
-    """Of one number a run. Python is several times as fast where there is a single one, as in `exp`."""
+    """The square root of one number per run; in a single run Python's own is several times as fast."""
     return math.sqrt(x) if isinstance(x, float) else namespace(x).sqrt(x)
 
 
 def exp(x: Array) -> Array:
-    """Of one number a run."""
+    """The exponential of one number per run."""
     return math.exp(x) if isinstance(x, float) else namespace(x).exp(x)
-
-
-def unpaired(pairs: Array) -> tuple[Array, Array]:
-    """Two numbers a run: (..., 2) -> (...), (...)."""
-    if isinstance(pairs, np.ndarray) and pairs.ndim == 1:
-        first, second = pairs.tolist()
-        return first, second
-    return pairs[..., 0], pairs[..., 1]
-
-
-def paired(first: Array | float, second: Array | float) -> Array:
-    """(...), (...) -> (..., 2)."""
-    if isinstance(first, float):
-        return np.array([first, second])
-    return namespace(first).stack([first, second], axis=-1)
 
 
 def squared_norm(vectors: Array) -> Array:
@@ -144,19 +129,12 @@ def squared_norm(vectors: Array) -> Array:
     return namespace(vectors).vecdot(vectors, vectors)[..., None]
 
 
-def everywhere(mask: Array | bool) -> bool:
-    """Whether a mask is known to select everything."""
-    if isinstance(mask, np.ndarray):
-        return bool(mask.all())
-    return isinstance(mask, bool | np.bool_) and bool(mask)
+def known_empty(mask: Array | bool) -> bool:
+    """Whether a mask is known to select nothing, so that work which would change nothing can be skipped.
 
-
-def idle(mask: Array | bool) -> bool:
-    """Whether a mask is known to select nothing, so that work which would change nothing can be left out.
-
-    A compiled text cannot know; there the work is done, and changes nothing.
+    Compiled code cannot know: there the work is done, and changes nothing.
     """
     if isinstance(mask, np.ndarray):
-        # of a small array the bytes are searched several times as fast as by any()
+        # for a small array, searching its bytes is several times as fast as any()
         return b"\x01" not in mask.tobytes() if mask.size < SMALL else not mask.any()
     return mask is False or (isinstance(mask, np.bool_) and not mask)

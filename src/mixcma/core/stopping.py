@@ -7,8 +7,8 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+from mixcma.core.gaussian import GaussianState
 from mixcma.core.namespace import Array
-from mixcma.core.state import State
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ VARIANCE = StopReason(
 )
 CONDITION = StopReason(
     "condition",
-    "The covariance matrix is too ill-conditioned to go on.",
-    "Put variables on a scale that fits them (log=True, std=), or restart with a larger popsize.",
+    "The search has become ten million times as narrow in one direction as in another, which floats cannot resolve.",
+    "Either the value hardly depends on some combination of the variables, and the search has converged in all others, "
+    "or a larger popsize (restarts=True) helps.",
 )
 NUMERICAL = StopReason(
     "numerical",
@@ -102,17 +103,17 @@ NEAR_TARGET = 1e-3
 PAPER_STOPPING = Stopping(flat_tolerance=None)
 
 
-def flat_window(dimension: int, popsize: int) -> int:
+def flat_window(dimension: float, popsize: int) -> int:
     return 10 + math.ceil(30 * dimension / popsize)
 
 
-def smallest_variance(state: State) -> Array:
+def smallest_variance(state: GaussianState) -> Array:
     """The smallest eigenvalue of sigma^2 C: (...,)."""
     return (state.sigma**2 * state.eigenvalues)[..., 0]
 
 
-def condition_number(state: State) -> Array:
-    """Of C, at its last decomposition: (...,)."""
+def condition_number(state: GaussianState) -> Array:
+    """The condition number of C at its last decomposition: (...,)."""
     return state.eigenvalues[..., -1] / state.eigenvalues[..., 0]
 
 

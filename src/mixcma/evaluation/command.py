@@ -19,35 +19,36 @@ from typing import IO, Any
 from mixcma.run.outcome import Outcome, failure
 from mixcma.space import Params, Value
 
-# A program that writes more than this to one of its streams is ended.
+# A program that writes more bytes than this to one of its streams is ended.
 LARGEST_OUTPUT = 10 * 2**20
-# Of what a failed program said, this many characters go into the error.
+# This many characters of what a failed program wrote go into the error.
 SHOWN_OUTPUT = 300
 PARAMS_FILE = "params.json"
 
 
 @dataclass(frozen=True)
 class Command:
-    """Calls a program with the parameters in its arguments, and reads the value from what it wrote.
+    """Calls a program with the parameters in its arguments, and reads the value from what it writes.
 
     Parameters
     ----------
     arguments
-        The program and its arguments; ``{name}`` stands for a parameter, ``{id}`` for the number of the
+        The program and its arguments. ``{name}`` stands for a parameter, ``{id}`` for the number of the
         evaluation, ``{params}`` for the path of a JSON file with all parameters, ``{here}`` for `folder`.
-        There is no shell. A program given by a relative path is looked for in `folder`.
+        No shell is involved. A relative path of the program starts in `folder`.
     value
-        ``"stdout"`` (its last line), ``"json:key"`` (of stdout), ``"regex:..."`` (the last match in stdout, its
-        first group) or ``"file:path"`` (the last line of a file it wrote).
+        Where the value stands: ``"stdout"`` (its last line), ``"json:key"`` (in stdout), ``"regex:..."`` (the first
+        group of the last match in stdout) or ``"file:path"`` (the last line of a file that the program wrote).
     constraints
-        ``"json:key"``, ``"regex:..."`` (every match) or ``"file:path"`` (every number in it); None if there are none.
+        Where the constraints stand: ``"json:key"``, ``"regex:..."`` (every match) or ``"file:path"`` (every number in
+        it); None if there are none.
     workdir
-        The folder each evaluation runs in, made for it; may hold ``{id}``. None: `folder`.
+        The folder that is created for each evaluation to run in; its name may contain ``{id}``. None means `folder`.
     folder
         Where relative paths start.
     """
 
-    takes_id = True  # called with the number of the evaluation too
+    takes_id = True  # it is also called with the number of the evaluation
 
     arguments: tuple[str, ...]
     value: str = "stdout"
@@ -81,7 +82,7 @@ class Command:
         if error.errno == errno.ENOEXEC:
             return "; its first line must name an interpreter, such as #!/bin/sh"
         if error.errno == errno.ENOENT and " " in program:
-            return "; in the list, the program and each argument is a text of its own"
+            return "; write the program and each of its arguments as a separate string of the list"
         if error.errno == errno.ENOENT and Path(self.folder, program).exists():
             return f"; write ./{program}"
         return ""
@@ -100,7 +101,7 @@ class Command:
 
 
 def fill(part: str, params: Params, *, id: int, params_file: Path, here: str) -> str:
-    """An argument with its placeholders filled in."""
+    """An argument with its placeholders replaced."""
     shown = {name: as_argument(value) for name, value in params.items()}
     return part.format_map({**shown, "id": id, "params": str(params_file), "here": here})
 
@@ -127,7 +128,7 @@ def _write_params(params: Params, folder: Path) -> Path:
 
 
 def _run(arguments: Sequence[str], workdir: Path, folder: Path) -> tuple[bytes, bytes, int | None]:
-    """stdout, stderr and the exit status; None where the program wrote too much and was ended."""
+    """stdout, stderr and the exit status, which is None if the program wrote too much and was ended."""
     program = arguments[0]
     if os.sep in program:
         program = str(folder.resolve() / program)  # an absolute path stays as it is
@@ -151,7 +152,7 @@ def _run(arguments: Sequence[str], workdir: Path, folder: Path) -> tuple[bytes, 
 
 
 class _Reader(threading.Thread):
-    """Reads a stream to its end, or ends the program when it writes too much."""
+    """Reads a stream to its end; if the program writes too much, ends the program."""
 
     def __init__(self, process: subprocess.Popen[bytes], stream: IO[bytes]) -> None:
         super().__init__(daemon=True)
@@ -172,7 +173,7 @@ class _Reader(threading.Thread):
 
 
 def read_value(rule: str, output: bytes, workdir: Path) -> float:
-    """The value, as `rule` says where it stands; a ValueError says what was there instead."""
+    """The value at the place that `rule` names; a ValueError says what stands there instead."""
     kind, _, argument = rule.partition(":")
     if kind == "json":
         return _number(_json(output, argument), f"{argument} in its JSON")
@@ -204,7 +205,7 @@ def _json(output: bytes, key: str) -> Any:
     try:
         found: Any = json.loads(output)
     except ValueError:
-        # programs talk before they answer: the last line may be the JSON
+        # a program may write other things first: the last line may be the JSON
         try:
             found = json.loads(_text(output).strip().splitlines()[-1])
         except (ValueError, IndexError):
@@ -232,7 +233,7 @@ def _file(workdir: Path, name: str) -> str:
 
 def _number(found: object, where: str) -> float:
     try:
-        number = float(found)  # type: ignore[arg-type]  # whatever it is, float() says
+        number = float(found)  # type: ignore[arg-type]  # float() checks it
     except (TypeError, ValueError):
         raise ValueError(f"expected a number in {where}, but got {_shown(found)}") from None
     if isinstance(found, bool) or math.isnan(number):

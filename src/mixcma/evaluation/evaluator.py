@@ -1,4 +1,4 @@
-"""Evaluators: points go in under a ticket, the number of the evaluation; reports come out as they finish."""
+"""Evaluators: points go in with a ticket, the number of the evaluation; results come out as they finish."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from queue import SimpleQueue
 from typing import NamedTuple, Protocol
 
-from mixcma.evaluation.objective import Objective, Report, UnsendableObjective, error_text, evaluate, unloadable
+from mixcma.evaluation.objective import CallResult, Objective, UnsendableObjective, error_text, evaluate, unloadable
 from mixcma.evaluation.workers import Engine, Workers
 from mixcma.run.outcome import failure
 from mixcma.space import Params
 
-# A candidate whose worker died is sent again this often before it counts as failed.
+# A candidate whose worker died is sent again this many times before it counts as failed.
 MOST_RETRIES = 2
 
 
@@ -20,21 +20,21 @@ class Finished(NamedTuple):
     """A ticket and what came of it."""
 
     ticket: int
-    report: Report
+    call: CallResult
 
 
 class Evaluator(Protocol):
-    """What the search asks of whoever evaluates."""
+    """What the search needs from an evaluator."""
 
-    capacity: int | None  # evaluations at once, where known
+    capacity: int | None  # how many evaluations run at once, if known
 
     def submit(self, ticket: int, params: Params) -> None: ...
 
     def next(self) -> Finished:
-        """Wait for the next one that is finished."""
+        """Wait for the next evaluation to finish."""
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Abandon the evaluations that are under way."""
 
 
 def open_evaluator(objective: Objective, workers: Workers, timeout: float | None) -> Evaluator:
@@ -44,7 +44,7 @@ def open_evaluator(objective: Objective, workers: Workers, timeout: float | None
 
 
 class InProcess:
-    """One after the other, in the order of submission, when the result is asked for."""
+    """Evaluates one point after the other, in the order of submission, when a result is asked for."""
 
     capacity: int | None = 1
 
@@ -64,11 +64,11 @@ class InProcess:
 
 
 class OnExecutor:
-    """Submit and wait; evaluations whose worker died are sent again.
+    """Evaluates on an executor; evaluations whose worker died are sent again.
 
-    What the objective does wrong comes back as a report. So whatever a future raises is the workers'
-    fault. A broken pool does not say who broke it: all that were in it are suspects, and are sent to the
-    new pool one at a time.
+    Whatever the objective does wrong comes back as a result. So an exception of a future is the fault of the
+    workers. A broken pool does not say which evaluation broke it: all that were in it are suspects, and are sent
+    to the new pool one at a time.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -76,8 +76,8 @@ class OnExecutor:
         self.capacity = engine.capacity
         self._waiting: deque[int] = deque()
         self._suspects: deque[int] = deque()
-        self._flying: dict[Future[Report], int] = {}
-        self._done: SimpleQueue[Future[Report]] = SimpleQueue()
+        self._flying: dict[Future[CallResult], int] = {}
+        self._done: SimpleQueue[Future[CallResult]] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._params: dict[int, Params] = {}
         self._deaths: dict[int, int] = {}
@@ -88,7 +88,7 @@ class OnExecutor:
             raise
 
     def _check(self) -> None:
-        """See that the objective can be loaded; a worker that dies over it is replaced, as often as later."""
+        """Check that the objective can be loaded; a worker that dies meanwhile is replaced, as often as later."""
         for retries_left in reversed(range(MOST_RETRIES + 1)):
             try:
                 self._engine.check()
@@ -109,7 +109,7 @@ class OnExecutor:
     def next(self) -> Finished:
         while not self._finished:
             self._send()
-            self._settle(self._landed())
+            self._finish(self._landed())
         finished = self._finished.popleft()
         del self._params[finished.ticket]
         self._deaths.pop(finished.ticket, None)
@@ -131,25 +131,26 @@ class OnExecutor:
     def _fly(self, ticket: int) -> None:
         try:
             future = self._engine.submit(self._params[ticket], ticket)
-        except BrokenExecutor:  # it broke between two candidates
+        except BrokenExecutor:  # the pool broke between two candidates
             self._engine.make_again()
             future = self._engine.submit(self._params[ticket], ticket)
         self._flying[future] = ticket
         future.add_done_callback(self._done.put)
 
-    def _landed(self) -> set[Future[Report]]:
+    def _landed(self) -> set[Future[CallResult]]:
         """Wait for a future, and take all that are done by then.
 
-        Not by concurrent.futures.wait: a Ctrl-C inside it can leave futures locked, and their threads waiting for ever.
+        concurrent.futures.wait would not do: a Ctrl-C inside it can leave futures locked, and their threads would
+        wait for ever.
         """
         done = {self._done.get()}
         while not self._done.empty():
             done.add(self._done.get())
         return done & self._flying.keys()
 
-    def _settle(self, done: set[Future[Report]]) -> None:
+    def _finish(self, done: set[Future[CallResult]]) -> None:
         broken = any(isinstance(_error(future), BrokenExecutor) for future in done)
-        while broken and len(done) < len(self._flying):  # then all of its futures end at once
+        while broken and len(done) < len(self._flying):  # then all its futures end at once
             done |= self._landed()
         for future in sorted(done, key=self._flying.__getitem__):
             ticket, error = self._flying.pop(future), _error(future)
@@ -166,14 +167,14 @@ class OnExecutor:
         self._deaths[ticket] = self._deaths.get(ticket, 0) + 1
         if self._deaths[ticket] > MOST_RETRIES:
             text = f"its worker died {self._deaths[ticket]} times, the last time with {type(error).__name__}: {error}"
-            self._finished.append(Finished(ticket, Report(failure(text), 0.0, 0.0)))
+            self._finished.append(Finished(ticket, CallResult(failure(text), 0.0, 0.0)))
         elif isinstance(error, BrokenExecutor):
             self._suspects.append(ticket)
         else:
             self._waiting.append(ticket)
 
 
-def _error(future: Future[Report]) -> BaseException | None:
+def _error(future: Future[CallResult]) -> BaseException | None:
     try:
         return future.exception()
     except CancelledError as error:

@@ -1,4 +1,4 @@
-"""One call of the objective, here or in a worker, and what it reports."""
+"""One call of the objective, in this process or in a worker, and what came of it."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ import cloudpickle
 from mixcma.run.outcome import Outcome, failure, interpret
 from mixcma.space import Params
 
-# The second kind has the attribute below, and is called with the number of the evaluation in the run file too.
+# The second kind has the attribute below, and is also called with the number of the evaluation in the run file.
 Objective = Callable[[Params], float | Outcome] | Callable[[Params, int], float | Outcome]
 TAKES_ID = "takes_id"
 
 
 @dataclass(frozen=True)
-class Report:
-    """What one call of the objective gave, how long it took, and the exception behind a failure."""
+class CallResult:
+    """What one call of the objective returned, how long it took, and the exception behind a failure."""
 
     outcome: Outcome
     started: float  # seconds since the epoch
     seconds: float
-    exception: BaseException | bytes | None = None  # pickled, where it came from another process
+    exception: BaseException | bytes | None = None  # pickled if it came from another process
     timed_out: bool = False
 
     def raise_failure(self) -> NoReturn:
-        """Raise what the objective raised, or an error that says how it failed."""
+        """Raise the exception that the objective raised, or an error that says how it failed."""
         exception = pickle.loads(self.exception) if isinstance(self.exception, bytes) else self.exception
         raise exception or ValueError(f"the objective: {self.outcome.error}")
 
 
-def evaluate(objective: Callable[..., object], params: Params, id: int) -> Report:
-    """Call the objective with its own copy of `params`; an exception is a failed evaluation."""
+def evaluate(objective: Callable[..., object], params: Params, id: int) -> CallResult:
+    """Call the objective with its own copy of `params`; if it raises, the evaluation has failed."""
     started, clock = time.time(), time.perf_counter()
 
     def seconds() -> float:
-        return max(0.0, time.perf_counter() - clock)  # virtual machines' clocks may step back
+        return max(0.0, time.perf_counter() - clock)  # the clock of a virtual machine may step back
 
     try:
         takes_id = getattr(objective, TAKES_ID, False) is True  # a proxy may claim to have any attribute
         returned = objective(dict(params), id) if takes_id else objective(dict(params))
     except (Exception, SystemExit) as error:
-        return Report(raised(error), started, seconds(), error)
-    return Report(outcome_of(returned), started, seconds())
+        return CallResult(raised(error), started, seconds(), error)
+    return CallResult(outcome_of(returned), started, seconds())
 
 
 def outcome_of(returned: object) -> Outcome:
-    """What the objective returned, as an outcome; -inf, which nothing could beat, is a failure too."""
+    """What the objective returned, as an outcome; -inf is a failure too, since nothing could beat it."""
     try:
         return interpret(returned)
     except ValueError as error:
         return failure(str(error))
-    except Exception as error:  # reading it runs code of the user's
+    except Exception as error:  # reading it runs the user's code
         what = f"a {type(returned).__name__} that cannot be read ({error_text(error)})"
         return failure(f"expected a number, but the objective returned {what}")
 
@@ -69,18 +69,18 @@ def raised(error: BaseException) -> Outcome:
 def error_text(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # it cannot even be shown
+    except Exception:  # it cannot even be converted to text
         return type(error).__name__
 
 
 class UnsendableObjective(ValueError):
-    """The objective cannot be sent to other processes, or not be loaded there."""
+    """The objective cannot be sent to other processes, or cannot be loaded there."""
 
 
 class Portable:
-    """An objective that travels: it pickles by value (lambdas, closures, notebooks) where an executor pickles.
+    """An objective that can be sent: an executor that pickles does so by value (lambdas, closures, notebooks).
 
-    In threads nothing is pickled, and the very object is called.
+    In threads nothing is pickled, and the object itself is called.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -88,7 +88,7 @@ class Portable:
         self._payload: bytes | None = None
 
     def pickled(self) -> bytes:
-        """The objective as bytes, or an `UnsendableObjective`."""
+        """The objective as bytes; raises `UnsendableObjective` if that fails."""
         if self._payload is not None:
             return self._payload
         try:
@@ -103,9 +103,9 @@ class Portable:
         return payload
 
     def load(self) -> None:
-        """Nothing to do: it is here."""
+        """There is nothing to load: the objective is here."""
 
-    def __call__(self, params: Params, id: int) -> Report:
+    def __call__(self, params: Params, id: int) -> CallResult:
         return evaluate(self.objective, params, id)
 
     def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
@@ -113,7 +113,7 @@ class Portable:
 
 
 class Arrived:
-    """A `Portable` in a worker process: unpickled at its first call, and once a process."""
+    """A `Portable` in a worker process; it is unpickled at its first call, once per process."""
 
     def __init__(self, payload: bytes) -> None:
         self.payload = payload
@@ -121,9 +121,9 @@ class Arrived:
     def load(self) -> None:
         _loaded(self.payload)
 
-    def __call__(self, params: Params, id: int) -> Report:
-        report = evaluate(_loaded(self.payload), params, id)
-        return replace(report, exception=pickled_exception(report.exception))
+    def __call__(self, params: Params, id: int) -> CallResult:
+        call = evaluate(_loaded(self.payload), params, id)
+        return replace(call, exception=pickled_exception(call.exception))
 
 
 @functools.lru_cache(maxsize=8)
@@ -137,13 +137,13 @@ def _loaded(payload: bytes) -> Objective:
 
 def unloadable(error: str) -> str:
     return (
-        f"objective: it cannot be loaded in a worker process ({error}); "
-        "make its module importable there, or define it in the script or notebook itself"
+        f"objective: expected a function that worker processes can load, but loading it failed ({error}); "
+        "make its module importable there, or define the function in the script or notebook itself"
     )
 
 
 def pickled_exception(exception: BaseException | bytes | None) -> bytes | None:
-    """An exception, of whatever class, as bytes, with its traceback as a note; None where that cannot be."""
+    """An exception of any class as bytes, with its traceback as a note; None if it cannot be pickled."""
     if not isinstance(exception, BaseException):
         return exception
     try:

@@ -1,7 +1,7 @@
 """Sandboxes: processes that evaluate, and that can be ended without harm to anything else.
 
-An evaluation that hangs, crashes or eats the memory takes its sandbox with it, and nothing more; the
-sandbox is the leader of its own process group, so what the objective started ends too.
+An evaluation that hangs, crashes or uses up the memory takes only its sandbox with it. The sandbox leads its own
+process group, so the processes that the objective started end with it.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from collections.abc import Callable
 from multiprocessing import Pipe
 from pathlib import Path
 
-from mixcma.evaluation.objective import Objective, Portable, Report, UnsendableObjective, outcome_of, unloadable
+from mixcma.evaluation.objective import CallResult, Objective, Portable, UnsendableObjective, outcome_of, unloadable
 from mixcma.run.outcome import failure
 from mixcma.space import Params
 
 PROGRAM = Path(__file__).with_name("sandbox_child.py")
 # Starting Python and loading the objective may take this many seconds.
 LONGEST_START = 120.0
-# While it waits, an owner looks every so many seconds whether the process is still there.
+# Seconds between two checks, while the owner waits, that the process is still there.
 LOOK_EVERY = 1.0
 
 
 class SandboxDied(RuntimeError):
-    """The process that evaluated is gone: killed, crashed, or out of memory."""
+    """The process that evaluated is gone: it was killed, crashed, or ran out of memory."""
 
 
 class Sandbox:
-    """One process with the objective loaded; evaluates one point at a time."""
+    """One process that has loaded the objective and evaluates one point at a time."""
 
     def __init__(self, payload: bytes) -> None:
         self._connection, child = Pipe()
         with child:
             command = [sys.executable, "-P", str(PROGRAM), str(child.fileno())]
-            # its own session: a Ctrl-C in the terminal is for the owner alone
+            # a session of its own: a Ctrl-C in the terminal is meant for the owner alone
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, pass_fds=[child.fileno()], start_new_session=True
             )
@@ -62,31 +62,31 @@ class Sandbox:
 
     @property
     def alive(self) -> bool:
-        """Looks without reaping: until that, the number of the process group is nobody else's."""
+        """Whether the process runs. It is not reaped here: until it is, no other group can have its number."""
         if not hasattr(os, "waitid"):  # macOS
             return self._process.poll() is None
         if self._process.returncode is not None:
             return False
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
-    def call(self, params: Params, id: int, timeout: float | None) -> Report:
-        """Evaluate; past `timeout` seconds the process group is ended and the evaluation has failed."""
+    def call(self, params: Params, id: int, timeout: float | None) -> CallResult:
+        """Evaluate. After `timeout` seconds the process group is ended, and the evaluation has failed."""
         began = time.time()
         try:
             self._connection.send_bytes(pickle.dumps((params, id)))
             if not self._answers_within(math.inf if timeout is None else timeout):
                 self.end()
                 seconds = max(0.0, time.time() - began)  # the clock may have been set back
-                return Report(failure(f"timed out after {timeout:g} s"), began, seconds, timed_out=True)
+                return CallResult(failure(f"timed out after {timeout:g} s"), began, seconds, timed_out=True)
             answer = self._connection.recv_bytes()
         except (EOFError, OSError) as gone:
             raise SandboxDied(f"the worker process that evaluated it died ({self.end()})") from gone
         started, seconds, returned, error, exception = pickle.loads(answer)
         outcome = outcome_of(pickle.loads(returned)) if error is None else failure(error)
-        return Report(outcome, started, seconds, exception)
+        return CallResult(outcome, started, seconds, exception)
 
     def _answers_within(self, seconds: float) -> bool:
-        """Wait for an answer. EOFError if the process is gone, even where its children hold the connection open."""
+        """Wait for an answer. Raises EOFError if the process is gone, even if its children hold the connection open."""
         deadline = time.monotonic() + seconds
         while not self._connection.poll(max(0.0, min(LOOK_EVERY, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
@@ -96,13 +96,13 @@ class Sandbox:
         return True
 
     def kill(self) -> None:
-        """End the whole process group, from any thread; whoever waits for an answer finds it gone."""
-        if self._process.returncode is None:  # else the group's number may be another's by now
+        """End the whole process group, from any thread; a thread that waits for an answer finds the process gone."""
+        if self._process.returncode is None:  # otherwise another group may have the number by now
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> str:
-        """Kill, and tidy up; says how the process ended."""
+        """Kill the process and clean up; returns how the process ended."""
         self.kill()
         code = self._process.wait()
         self._connection.close()
@@ -112,7 +112,7 @@ class Sandbox:
 class Sandboxes:
     """As many sandboxes as evaluations run at once; idle ones are used again.
 
-    Sent to another process, it becomes that process's own sandboxes for the same objective.
+    When it is sent to another process, it becomes the sandboxes of that process for the same objective.
     """
 
     def __init__(self, objective: Objective | bytes, timeout: float | None) -> None:
@@ -127,10 +127,10 @@ class Sandboxes:
         return _here, (self._payload, self._timeout)
 
     def load(self) -> None:
-        """Start a sandbox, to see that the objective can be loaded in one."""
+        """Start a sandbox, to check that it can load the objective."""
         self._give_back(self._take())
 
-    def __call__(self, params: Params, id: int) -> Report:
+    def __call__(self, params: Params, id: int) -> CallResult:
         sandbox = self._take()
         try:
             return sandbox.call(params, id, self._timeout)
@@ -138,7 +138,7 @@ class Sandboxes:
             self._give_back(sandbox)
 
     def close(self) -> None:
-        """End them all, also those that evaluate."""
+        """End all sandboxes, including those that are evaluating."""
         with self._lock:
             self._closed = True
             for sandbox in self._busy:
@@ -174,5 +174,5 @@ class Sandboxes:
 
 @functools.lru_cache(maxsize=8)
 def _here(payload: bytes, timeout: float | None) -> Sandboxes:
-    """This process's sandboxes for an objective that arrived from another."""
+    """The sandboxes of this process for an objective that another process sent."""
     return Sandboxes(payload, timeout)

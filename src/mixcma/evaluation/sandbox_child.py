@@ -1,7 +1,7 @@
-"""The program inside a sandbox: evaluates what it is sent, until its owner hangs up.
+"""The program inside a sandbox: it evaluates what it is sent, until its owner hangs up.
 
-It runs as a script, imports nothing of mixcma if it can (so it starts fast), and sends back what the
-objective returned for the owner to read. Being the leader of a process group, it takes its children with it.
+It runs as a script and, if it can, imports nothing from mixcma, so it starts fast. It sends back what the objective
+returned, for the owner to interpret. It leads a process group, so its children end with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _listen(connection: Connection, requests: queue.SimpleQueue[bytes]) -> None:
-    """Pass requests on; when the owner is gone, so is this process and all that it started."""
+    """Pass requests on; when the owner is gone, end this process and all that it started."""
     try:
         while True:
             requests.put(connection.recv_bytes())
@@ -58,7 +58,7 @@ def _end() -> None:
 
 
 def _answer(objective: Any, params: dict[str, Any], id: int) -> bytes:
-    """(started, seconds, returned, error, exception), pickled; what was returned or raised is pickled by itself."""
+    """(started, seconds, returned, error, exception), pickled; the value or exception in it is pickled separately."""
     started, clock = time.time(), time.perf_counter()
     returned, error, exception = None, None, None
     try:
@@ -66,17 +66,17 @@ def _answer(objective: Any, params: dict[str, Any], id: int) -> bytes:
         returned = objective(params, id) if takes_id else objective(params)
     except (Exception, SystemExit) as raised:
         error, exception = _described(raised)
-    seconds = max(0.0, time.perf_counter() - clock)  # virtual machines' clocks may step back
+    seconds = max(0.0, time.perf_counter() - clock)  # the clock of a virtual machine may step back
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # this process is ended by a signal, which asks no buffers
+        stream.flush()  # the signal that ends this process does not flush buffers
     return pickle.dumps((started, seconds, _sent(returned), error, exception))
 
 
 def _described(raised: BaseException) -> tuple[str, bytes | None]:
-    """An exception as a text, and as bytes where it can be sent, with its traceback as a note."""
+    """An exception as text, and as bytes with its traceback as a note; None instead if it cannot be sent."""
     try:
         text = f"{type(raised).__name__}: {raised}"
-    except Exception:  # it cannot even be shown
+    except Exception:  # it cannot even be converted to text
         text = type(raised).__name__
     try:
         raised.add_note("".join(traceback.format_exception(raised)))
@@ -88,7 +88,7 @@ def _described(raised: BaseException) -> tuple[str, bytes | None]:
 
 
 def _sent(returned: object) -> bytes:
-    """What the objective returned, as bytes. What cannot be sent is read here, and its outcome sent."""
+    """What the objective returned, as bytes. If it cannot be sent, it is interpreted here, and its outcome is sent."""
     for dumps in (pickle.dumps, cloudpickle.dumps):
         with contextlib.suppress(Exception):
             payload: bytes = dumps(returned)

@@ -1,4 +1,4 @@
-"""What `workers=` may be, and how each is opened, counted, made again and closed."""
+"""What `workers=` may be, and how each kind is opened, counted, replaced and closed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
-from mixcma.evaluation.objective import Objective, Portable, Report
+from mixcma.evaluation.objective import CallResult, Objective, Portable
 from mixcma.evaluation.sandbox import Sandboxes
 from mixcma.space import Params
 
 Workers = int | str | Executor
 DASK = "dask:"
-# Executors whose tasks are pickled, by the package they come from.
+# The packages whose executors pickle their tasks.
 PICKLING = ("loky", "distributed", "mpi4py")
 
 
@@ -30,16 +30,16 @@ def checked_workers(workers: object) -> Workers:
 
 
 class Engine:
-    """An executor with the objective as the task it is given; the executor schedules, this only opens and closes."""
+    """An executor, and the objective as its task. The executor schedules; this class only opens and closes it."""
 
     def __init__(self, workers: Workers, objective: Objective, timeout: float | None) -> None:
         sandboxed = timeout is not None or isinstance(workers, int)
         self.task: Any = Sandboxes(objective, timeout) if sandboxed else Portable(objective)
         if isinstance(self.task, Portable) and (isinstance(workers, str) or _pickles(workers)):
-            self.task.pickled()  # what cannot be sent fails here, before anything is opened
+            self.task.pickled()  # an objective that cannot be sent fails here, before anything is opened
         self._own: Callable[[], object] | None = None  # closes what was opened here
         if isinstance(workers, int):
-            # a thread holds a process each: one that dies or hangs is replaced, and the others notice nothing
+            # each thread has a process of its own; if that dies or hangs, it is replaced without affecting the others
             self.executor: Executor = ThreadPoolExecutor(workers, thread_name_prefix="mixcma")
             self._own = self._shut_down
         elif isinstance(workers, str):
@@ -47,19 +47,19 @@ class Engine:
         else:
             self.executor = workers
         self.capacity = _capacity(self.executor)
-        # dask takes equal calls for the same one, and would answer a second search with the first one's results
+        # dask takes equal calls to be the same, and would answer a second search with the results of the first
         self._options = {"pure": False} if _package(self.executor) == "distributed" else {}
 
-    def submit(self, params: Params, id: int) -> Future[Report]:
-        future: Future[Report] = self.executor.submit(self.task, params, id, **self._options)
+    def submit(self, params: Params, id: int) -> Future[CallResult]:
+        future: Future[CallResult] = self.executor.submit(self.task, params, id, **self._options)
         return future
 
     def check(self) -> None:
-        """Load the objective in one worker, so that one that cannot be loaded is found before the start."""
+        """Load the objective in one worker, so that a failure to load is found before the search starts."""
         self.executor.submit(_load, self.task, **self._options).result()
 
     def make_again(self) -> None:
-        """Replace a broken pool by a new one of the same make."""
+        """Replace a broken pool by a new one of the same kind."""
         self.executor = _another(self.executor)
         self._own = self._shut_down
 
@@ -70,7 +70,7 @@ class Engine:
             self._own()
 
     def _shut_down(self) -> None:
-        """Close an executor made here, without waiting for evaluations that nobody needs any more."""
+        """Close an executor that was opened here, without waiting for evaluations that are no longer needed."""
         executor: Any = self.executor
         if _package(executor) == "loky":
             executor.shutdown(wait=True, kill_workers=True)
@@ -95,17 +95,17 @@ def _pickles(executor: object) -> bool:
 
 
 def _capacity(executor: Executor) -> int | None:
-    """How many evaluations can run at once, where it can be known."""
-    for name in ("_max_workers", "num_workers"):  # of the standard library and loky; of mpi4py
+    """How many evaluations can run at once, if that can be known."""
+    for name in ("_max_workers", "num_workers"):  # the standard library and loky; mpi4py
         count = getattr(executor, name, None)
         if isinstance(count, int):
             return count
-    client = getattr(executor, "_client", None)  # of dask's ClientExecutor
+    client = getattr(executor, "_client", None)  # dask's ClientExecutor has one
     return None if client is None else sum(client.ncores().values())
 
 
 def _another(broken: Executor) -> Executor:
-    """A pool like the broken one. Both kinds keep what they were made with in these attributes."""
+    """A pool like the broken one. Both kinds keep the arguments they were made with in these attributes."""
     if isinstance(broken, ProcessPoolExecutor):
         made: Any = broken
         return ProcessPoolExecutor(
@@ -128,8 +128,8 @@ def _another(broken: Executor) -> Executor:
         )
         return another
     raise RuntimeError(
-        f"workers: the {type(broken).__name__} is broken and cannot be made again; start the run again with a new "
-        "one (with run_file=, it goes on where it was)"
+        f"workers: the {type(broken).__name__} is broken, and mixcma cannot replace it; start the run again with a new "
+        "one (with run_file=, it continues where it stood)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Section 5.1: how the margin's size matters. alpha = N^-m lambda^-n on SphereInt, 48 settings a dimension."""
+"""Section 5.1: the effect of the size of the margin. alpha = N^-m lambda^-n on SphereInt, 48 settings per dimension."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 import mixcma
 from mixcma.batch import Backend, Watch, run_many
 from mixcma.core.strategy import default_popsize
-from mixcma.experiments.ledger import Ledger, grouped, nobody, run_missing
+from mixcma.experiments.ledger import Ledger, grouped, no_watch, run_missing
 from mixcma.problems import problem
 
 FUNCTION = "SphereInt"
 DIMENSIONS = (20, 40, 60)
 EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-# With a large margin the integers never settle, and no condition of the paper ends such a run.
-# Successful runs need at most a tenth of this.
+# With a large margin the integers never settle, and none of the paper's stopping conditions ends such a run. Successful
+# runs need at most a tenth of this budget.
 BUDGET = 100_000
 
 
@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True)
 class AlphaRecord:
-    """What came out of one setting."""
+    """The result of one setting."""
 
     dimension: int
     m: float
@@ -52,19 +52,19 @@ class AlphaRecord:
 
 
 def grid(dimensions: Sequence[int] = DIMENSIONS) -> list[Point]:
-    """The 48 settings of each dimension: all but alpha = 1."""
+    """The 48 settings of each dimension: all combinations except alpha = 1."""
     return [Point(d, m, n) for d in dimensions for m in EXPONENTS for n in EXPONENTS if m or n]
 
 
 def batches(points: Sequence[Point], backend: Backend) -> list[list[Point]]:
-    """Settings that run together: a whole heat map on JAX, a row of it on NumPy."""
+    """The settings that run as one batch: a whole heat map on JAX, a row of it on NumPy."""
     return grouped(points, lambda point: (point.dimension, None if backend == "jax" else point.m))
 
 
 def run_points(
     points: Sequence[Point], trials: int, seed: int, backend: Backend, watch: Watch | None = None
 ) -> list[AlphaRecord]:
-    """The records of settings of one dimension, run as one batch: alpha rides along."""
+    """Run settings of the same dimension as one batch, in which each run has its own alpha; return their records."""
     result = run_many(
         problem(FUNCTION, points[0].dimension),
         "margin",
@@ -92,10 +92,10 @@ def reproduce_alpha(
     seed: int,
     backend: Backend,
     out: Path,
-    started: Callable[[list[Point]], Watch | None] = nobody,
-    finished: Callable[[int], None] = nobody,
+    started: Callable[[list[Point]], Watch | None] = no_watch,
+    finished: Callable[[int], None] = no_watch,
 ) -> list[AlphaRecord]:
-    """Run what the ledger in `out` does not have yet, and write alpha.json."""
+    """Run the settings that the ledger in `out` does not have yet, and write alpha.json."""
     ledger = Ledger(out / "cells.json")
 
     def key(point: Point) -> str:

@@ -21,7 +21,7 @@ LABELS = {"im": "CMA-ES-IM", "im-box": "CMA-ES-IM with box", "margin": "CMA-ES w
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """As PNG and as SVG."""
+    """Save a figure as PNG and as SVG, and return the paths."""
     paths = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
     for each in paths:
         figure.savefig(each, dpi=120, bbox_inches="tight")
@@ -30,7 +30,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def alpha_figure(records: Sequence[AlphaRecord]) -> Figure:
-    """Figure 4: success rates above, medians of the successful runs below, a column a dimension."""
+    """Figure 4: success rates above, medians of the successful runs below; one column per dimension."""
     dimensions = sorted({record.dimension for record in records})
     figure, axes = plt.subplots(2, len(dimensions), figsize=(4.6 * len(dimensions), 8.4), squeeze=False)
     for column, dimension in enumerate(dimensions):
@@ -67,7 +67,7 @@ def _heat(
 
 
 def stagnation_figure(pairs: Sequence[tuple[Trace, Trace]]) -> Figure:
-    """Figure 1 and more: a row a run, the margin's beside each failed one; floats grey, bits coloured."""
+    """Figure 1 and more: one row per run, failed runs and the margin's runs; floats are grey, bits coloured."""
     traces = list({(trace.method, trace.trial): trace for pair in pairs for trace in pair}.values())
     figure, axes = plt.subplots(len(traces), 3, figsize=(13, 2.7 * len(traces)), squeeze=False)
     for row, trace in zip(axes, traces):
@@ -88,7 +88,7 @@ def stagnation_figure(pairs: Sequence[tuple[Trace, Trace]]) -> Figure:
 
 
 def _coordinates(axes: Axes, values: np.ndarray, names: Sequence[str]) -> None:
-    """One line a coordinate; bits over floats."""
+    """One line per coordinate, with the bits drawn on top of the floats."""
     for j, name in enumerate(names):
         bit = name.startswith("b")
         axes.plot(values[:, j], zorder=2 if bit else 1, color="tab:blue" if bit else "0.75", linewidth=0.7)

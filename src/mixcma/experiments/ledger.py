@@ -1,4 +1,4 @@
-"""Finished cells of a long experiment, kept in a file so that the same command goes on from them."""
+"""The finished cells of a long experiment, kept in a file so that the same command can continue from them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Item = TypeVar("Item")
 
 
 class Ledger:
-    """A JSON file of results by key; written whole after every result, so it is never half a file."""
+    """A JSON file of results by key. It is replaced as a whole after every result, so it is never half written."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)  # before any work is done for it
+        path.parent.mkdir(parents=True, exist_ok=True)  # fail here rather than after the work is done
         self.path = path
         self._results: dict[str, Any] = {}
         if path.exists():
@@ -26,7 +26,7 @@ class Ledger:
             except (ValueError, TypeError) as error:
                 raise ValueError(
                     f"{path}: expected the finished cells of an earlier run, but got something else ({error}); "
-                    "move the file away to start anew"
+                    "move the file away to start afresh"
                 ) from error
 
     def __contains__(self, key: str) -> bool:
@@ -50,7 +50,7 @@ def run_missing(
     started: Callable[[list[Item]], Watch | None],
     finished: Callable[[int], None],
 ) -> None:
-    """Run what the ledger does not have yet, group by group; `run` gives a result for each item."""
+    """Run the items that the ledger does not have yet, group by group; `run` returns one result per item."""
     for group in groups:
         missing = [item for item in group if key(item) not in ledger]
         if missing:
@@ -60,12 +60,12 @@ def run_missing(
 
 
 def grouped(items: Iterable[Item], by: Callable[[Item], object]) -> list[list[Item]]:
-    """Items with equal keys together, in the order of their first."""
+    """Group items with equal keys; the groups are in the order of their first items."""
     groups: dict[object, list[Item]] = {}
     for item in items:
         groups.setdefault(by(item), []).append(item)
     return list(groups.values())
 
 
-def nobody(items: object) -> None:
-    """Watches nothing."""
+def no_watch(items: object) -> None:
+    """The default where progress is reported: do nothing."""

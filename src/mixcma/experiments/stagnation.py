@@ -1,4 +1,4 @@
-"""Section 3: how CMA-ES-IM gets stuck on binary variables, with and without the box, and the margin does not."""
+"""Section 3: CMA-ES-IM gets stuck on binary variables, with and without the box, and CMA-ES with Margin does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.batch import run_many
-from mixcma.core.state import deviations
 from mixcma.core.stopping import PAPER_STOPPING
 from mixcma.problems import Problem, problem
 from mixcma.run.optimizer import Optimizer
@@ -21,20 +20,20 @@ FAILING = ("im", "im-box")
 
 @dataclass(frozen=True)
 class Trace:
-    """One run, a row a generation (G of them)."""
+    """One run, with one row per generation (G rows)."""
 
     method: str
     trial: int
-    names: tuple[str, ...]  # of the N coordinates
-    mean: NDArray[np.float64]  # (G, N) each coordinate's mean, latent
-    deviation: NDArray[np.float64]  # (G, N) each coordinate's standard deviation, latent
+    names: tuple[str, ...]  # the names of the N coordinates
+    mean: NDArray[np.float64]  # (G, N) the mean of each latent coordinate
+    deviation: NDArray[np.float64]  # (G, N) the standard deviation of each latent coordinate
     sigma: NDArray[np.float64]  # (G,)
-    best: NDArray[np.float64]  # (G,) least value so far
+    best: NDArray[np.float64]  # (G,) the lowest value so far
     success: bool
 
 
 def first_failure(bench: Problem, method: str, seed: int, trials: int = 100) -> int:
-    """The first trial that fails, looked for ten at a time."""
+    """The number of the first trial that fails; ten trials are run at a time."""
     for start in range(0, trials, 10):
         numbers = range(start, min(start + 10, trials))
         failed = np.flatnonzero(~run_many(bench, method, numbers, seed).success)
@@ -42,12 +41,12 @@ def first_failure(bench: Problem, method: str, seed: int, trials: int = 100) -> 
             return numbers[int(failed[0])]
     raise ValueError(
         f"{method} on {bench.name}, N = {bench.dimension}: expected a failed run among {trials} trials, but got "
-        "none; take a larger dimension"
+        "none; choose a larger dimension"
     )
 
 
 def trace(bench: Problem, method: str, trial: int, seed: int) -> Trace:
-    """The same run as trial `trial` of a batch, with everything it goes through."""
+    """Repeat trial `trial` of a batch, and record its state in every generation."""
     optimizer = Optimizer(
         bench.space, method=method, seed=seed, run=trial, mean=bench.start(trial), stopping=PAPER_STOPPING
     )
@@ -58,7 +57,7 @@ def trace(bench: Problem, method: str, trial: int, seed: int) -> Trace:
         optimizer.tell(candidates, values)
         best = min(best, *(v + c.penalty for v, c in zip(values, candidates)))
         means.append(optimizer.state.m)
-        spreads.append(deviations(optimizer.state) * optimizer.state.A)
+        spreads.append(optimizer.method.spread(optimizer.state))
         sigmas.append(optimizer.step_size)
         bests.append(best)
     return Trace(
@@ -76,7 +75,7 @@ def trace(bench: Problem, method: str, trial: int, seed: int) -> Trace:
 def reproduce_stagnation(
     seed: int, dimension: int = DIMENSION, failing: Sequence[str] = FAILING
 ) -> list[tuple[Trace, Trace]]:
-    """For each of the older methods a failed run, and the margin's run from the same start."""
+    """For each of the older methods: a failed run, and the run of CMA-ES with Margin from the same start."""
     bench = problem(FUNCTION, dimension)
     pairs = []
     for method in failing:

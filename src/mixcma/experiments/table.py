@@ -17,8 +17,8 @@ from scipy.stats import binomtest
 
 import mixcma
 from mixcma.batch import Backend, Watch, run_many
-from mixcma.core.methods import Cma, IntegerMutation
-from mixcma.experiments.ledger import Ledger, grouped, nobody, run_missing
+from mixcma.core.methods import IntegerMutation, Method
+from mixcma.experiments.ledger import Ledger, grouped, no_watch, run_missing
 from mixcma.problems import PAPER_FUNCTIONS, problem
 
 Penalty = Literal["fitted", "printed"]
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Record:
-    """What came out of one cell; evaluations are those of successful runs."""
+    """The result of one cell; the evaluations are those of the successful runs."""
 
     function: str
     dimension: int
@@ -56,7 +56,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A record beside the paper's: whether the rate is inside its interval and the median near enough."""
+    """How a record compares with the paper's: whether the rate is inside its interval and the median close enough."""
 
     rate_interval: tuple[float, float]
     rate_inside: bool
@@ -70,7 +70,7 @@ class Verdict:
 
 @cache
 def paper_records() -> dict[Cell, Record]:
-    """The numbers that the paper printed."""
+    """The numbers printed in the paper."""
     text = resources.files("mixcma.experiments").joinpath("paper_table2.json").read_text()
     return {(record := Record(**row)).cell: record for row in json.loads(text)}
 
@@ -86,7 +86,10 @@ def summarise(cell: Cell, evaluations: NDArray[np.int64], success: NDArray[np.bo
 
 
 def verdict(ours: Record, paper: Record, tolerance: float = MEDIAN_TOLERANCE) -> Verdict:
-    """The interval is that of the paper's count (Clopper-Pearson). Without a median there is nothing to miss."""
+    """Compare a record with the paper's; the interval is the Clopper-Pearson interval of the paper's success count.
+
+    If one of the two has no median, the median counts as close.
+    """
     interval = binomtest(paper.successes, paper.trials).proportion_ci(CONFIDENCE)
     low, high = float(interval.low), float(interval.high)
     ratio = None
@@ -101,7 +104,7 @@ def verdict(ours: Record, paper: Record, tolerance: float = MEDIAN_TOLERANCE) ->
 
 
 def batches(cells: Sequence[Cell], backend: Backend) -> list[list[Cell]]:
-    """Cells that run together: on JAX all functions of one space, so that one compilation serves them."""
+    """The cells that run as one batch: on JAX all functions of one space, so that they are compiled only once."""
 
     def together(cell: Cell) -> object:
         return (cell.method, problem(cell.function, cell.dimension).space) if backend == "jax" else cell
@@ -109,11 +112,11 @@ def batches(cells: Sequence[Cell], backend: Backend) -> list[list[Cell]]:
     return grouped(cells, together)
 
 
-def method_of(cell: Cell, penalty: Penalty) -> str | Cma:
-    """The method of a cell, with the box penalty that made the paper's column.
+def method_of(cell: Cell, penalty: Penalty) -> str | Method:
+    """The method of a cell, with the box penalty that reproduces the paper's column.
 
-    Section 3 prints ||x_feas - x||^2 / N. With it the column of N = 20 comes out and those of N = 40 and 60
-    do not, by factors of two and more; without the division by N they do, and that of N = 20 does not.
+    Section 3 prints ||x_feas - x||^2 / N. This reproduces the column of N = 20, but is off by factors of two and more
+    for N = 40 and 60. Without the division by N it is the other way round.
     """
     if cell.method == "im-box" and penalty == "fitted" and cell.dimension > 20:
         return IntegerMutation(box=True, penalty_weight=1.0)
@@ -128,7 +131,7 @@ def run_cells(
     penalty: Penalty = "fitted",
     watch: Watch | None = None,
 ) -> list[Record]:
-    """The records of cells that share method and space, run as one batch."""
+    """Run cells that share a method and a space as one batch, and return their records."""
     problems = [problem(cell.function, cell.dimension) for cell in cells]
     method = method_of(cells[0], penalty)
     result = run_many(problems, method, trials, seed, backend=backend, watch=watch)
@@ -144,10 +147,10 @@ def reproduce_table(
     backend: Backend,
     out: Path,
     penalty: Penalty = "fitted",
-    started: Callable[[list[Cell]], Watch | None] = nobody,
-    finished: Callable[[int], None] = nobody,
+    started: Callable[[list[Cell]], Watch | None] = no_watch,
+    finished: Callable[[int], None] = no_watch,
 ) -> list[Record]:
-    """Run what the ledger in `out` does not have yet, and write the table. Cells that are done stay done."""
+    """Run the cells that the ledger in `out` does not have yet, and write the table."""
     ledger = Ledger(out / "cells.json")
 
     def key(cell: Cell) -> str:
@@ -172,7 +175,7 @@ def default_cells(
 
 
 def table_rows(records: Sequence[Record]) -> list[list[str]]:
-    """Text cells: ours, the paper's, the verdict."""
+    """The rows of the table as text: our numbers, those of the paper, and the verdict."""
     return [_row(record, paper_records().get(record.cell)) for record in records]
 
 
@@ -202,7 +205,7 @@ def _median(record: Record) -> str:
 
 
 def write_table(records: Sequence[Record], out: Path) -> None:
-    """table.json, table.csv and table.md."""
+    """Write table.json, table.csv and table.md."""
     rows = [asdict(record) for record in records]
     (out / "table.json").write_text(json.dumps(rows, indent=1))
     with (out / "table.csv").open("w", newline="") as file:

@@ -1,1 +1,1 @@
-"""mixcma inside other tools, each behind an extra of its own."""
+"""mixcma inside other tools; each integration needs its own extra."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mixcma.core.coordinates import LARGEST_LOG
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Variable
 
 # The default initial standard deviation is this part of the range.
 INITIAL_FRACTION = 0.25
-# What has two values can be searched as a number with a threshold, or as a category.
-Pairs = Literal["numbers", "categories"]
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,9 @@ class Axis:
         return value
 
 
-def axis(variable: Variable, pairs: Pairs = "numbers") -> Axis:
-    """The line on which `variable` is searched."""
-    if (pairs == "categories" and variable.size == 2) or (isinstance(variable, Categorical) and variable.size != 2):
+def axis(variable: Variable, categories: bool = False) -> Axis:
+    """The line on which `variable` is searched; with `categories`, two values are a category and not a threshold."""
+    if (categories and variable.size == 2) or (isinstance(variable, Categorical) and variable.size != 2):
         return _category_axis(variable)
     if isinstance(variable, Float):
         return _float_axis(variable)

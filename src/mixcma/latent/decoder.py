@@ -42,21 +42,21 @@ class Decoder:
         self._shared: tuple[FloatArray | None, Params] = None, self._blank
 
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
-        """(L, N), (L, N) or (1, N) -> L dicts."""
+        """(L, N), (L, N) -> L dicts."""
         rows: list[list[Value]] = floats[:, self._floats].tolist()
-        if len(k) > 1:
-            names, blank, rows = self._names, self._blank, _joined(rows, self._of_cells(k))
-        else:
+        if k.strides[0] == 0:  # for speed: one row of cells, broadcast, is decoded once
             names, blank = self._float_names, self._with_cells(k)
+        else:
+            names, blank, rows = self._names, self._blank, _joined(rows, self._of_cells(k))
         params = [blank.copy() for _ in rows]
         for each, row in zip(params, rows):
             each.update(zip(names, row))
         return params
 
     def _with_cells(self, k: FloatArray) -> Params:
-        """The values of the one row of cells that all have; the last answer is kept, since it is often asked again."""
+        """A blank with the values of cells whose rows are all the same; the last one is kept, since it comes again."""
         if self._shared[0] is not k:
-            self._shared = k, {**self._blank, **dict(zip(self._cell_names, self._of_cells(k)[0]))}
+            self._shared = k, {**self._blank, **dict(zip(self._cell_names, self._of_cells(k[:1])[0]))}
         return self._shared[1]
 
     def _of_cells(self, k: FloatArray) -> list[list[Value]]:

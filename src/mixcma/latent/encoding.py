@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.coordinates import LARGEST_FLOAT, Coordinates, LogGrid, Tables, cell_index, float_values
+from mixcma.core.coordinates import (
+    LARGEST_FLOAT,
+    NARROWEST_CELL,
+    Coordinates,
+    LogGrid,
+    Tables,
+    cell_index,
+    float_values,
+)
 from mixcma.core.stopping import LARGEST_SCALE
-from mixcma.latent.axis import Axis, Pairs, axis
+from mixcma.latent.axis import Axis, axis
 from mixcma.latent.decoder import Decoder, values_of
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
@@ -24,12 +31,12 @@ START_REACH = 2.0
 
 # The order of the latent coordinates; those that are searched as categories come last.
 KIND_ORDER: tuple[type[Variable], ...] = (Float, Int, Bool, Discrete, Categorical)
-# Cells narrower than this part of the largest latent number cannot be told apart around it.
-NARROWEST_CELL = 8 * sys.float_info.epsilon
 
 
 class Encoding:
     """The free variables of a space as latent coordinates, those of one kind side by side.
+
+    Categories come last. If the method takes `categories`, variables with two values are categories too.
 
     Examples
     --------
@@ -38,9 +45,9 @@ class Encoding:
     [{'ribs': 3, 'radius': 42.5}]
     """
 
-    def __init__(self, space: Space, pairs: Pairs = "numbers") -> None:
+    def __init__(self, space: Space, categories: bool = False) -> None:
         self.space = space
-        lines = {name: axis(variable, pairs) for name, variable in space.free.items()}
+        lines = {name: axis(variable, categories) for name, variable in space.free.items()}
         self.names = tuple(sorted(lines, key=lambda n: (lines[n].category, KIND_ORDER.index(type(space[n])))))
         if not self.names:
             raise ValueError(
@@ -55,7 +62,6 @@ class Encoding:
         self._axis_of = dict(zip(self.names, self.axes))
         self.coordinates = _coordinates(self.axes)
         self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
-        self._tiled = self._for_points(1)
         self._decoder = Decoder(space, self.names, self.axes)
 
     @property
@@ -72,22 +78,10 @@ class Encoding:
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     def decode(self, latent: FloatArray, cells: FloatArray | None = None) -> list[Params]:
-        """The parameters that latent points (L, N) stand for, in true Python types.
-
-        Their `cells` may be known, (L, N), or (1, N) where all have the same.
-        """
-        if len(self._tiled.origin) != len(latent):
-            self._tiled = self._for_points(len(latent))
-        if cells is not None and self.coordinates.log is None and self.coordinates.low is None:
-            return self._decoder(float_values(self._tiled, latent), cells)  # nothing can overflow
+        """The parameters that latent points (L, N) stand for, in true Python types; their `cells` may be known."""
         with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
-            floats = float_values(self._tiled, latent)
+            floats = float_values(self.coordinates, latent)
             return self._decoder(floats, cell_index(self.coordinates, latent) if cells is None else cells)
-
-    def _for_points(self, count: int) -> Coordinates:
-        """With an origin and a scale for each of so many points: arrays of one shape are combined twice as fast."""
-        origin, scale = (np.tile(part, (count, 1)) for part in (self.coordinates.origin, self.coordinates.scale))
-        return self.coordinates._replace(origin=origin, scale=scale)
 
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""
@@ -151,7 +145,7 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
         latent_low=low if bounded else None,
         latent_high=high if bounded else None,
         discrete=np.array([a.cells > 0 for a in axes]),
-        margin=np.array([a.cells > 0 and not a.category and NARROWEST_CELL * (a.cells - 1) < 1 for a in axes]),
+        margin=np.array([_has_margin(a) for a in axes]),
         choices=np.array([a.cells for a in axes if a.category], dtype=np.int64),
         last=column(lambda a: max(a.cells - 1, 0)),
         width=column(lambda a: 1 / a.scale if a.cells and not a.log and a.values is None else 1.0),
@@ -164,6 +158,11 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
         box_low=column(lambda a: _box(a)[0]),
         box_high=column(lambda a: _box(a)[1]),
     )
+
+
+def _has_margin(line: Axis) -> bool:
+    """Whether neighbouring values can be told apart in latent numbers; on a log scale at least the lower ones can."""
+    return line.cells > 0 and not line.category and (line.log or NARROWEST_CELL * (line.cells - 1) < 1)
 
 
 def _granularity(line: Axis) -> float:

@@ -1,4 +1,4 @@
-"""On which line of a TOML text each table and key stands."""
+"""The line of a TOML text on which each table and key stands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEY = re.compile(rf"^\s*({_DOTTED})\s*=")
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Path of a table or key -> its line, counted from 1; keys inside inline tables have that of the table."""
+    """Path of a table or key -> its line, counted from 1; keys inside an inline table have the line of the table."""
     found: dict[Path, int] = {}
     table: Path = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -30,7 +30,7 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int:
-    """The line of `path`, or of what is inside it, or of the longest part of it that is there; else 1."""
+    """The line of `path` or of something inside it; otherwise of the longest part of it that exists; otherwise 1."""
     for length in range(len(path), 0, -1):
         inside = [line for found, line in lines.items() if found[:length] == path[:length]]
         if inside:

@@ -1,4 +1,4 @@
-"""Reading problem.toml: everything wrong in it is found at once, each with its line and remedy."""
+"""Reading problem.toml: all mistakes in it are found at once, each with its line and a remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mistake:
 
 
 class WrongProblem(ValueError):
-    """A problem file with mistakes; `mistakes` has all of them, in the order of their lines."""
+    """A problem file has mistakes; `mistakes` lists them all, in the order of their lines."""
 
     def __init__(self, path: object, mistakes: Iterable[Mistake]) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class WrongProblem(ValueError):
 class Problem:
     """What a problem file describes: an objective, a space, and how to run."""
 
-    text: str  # the file itself, to be kept with the run
+    text: str  # the text of the file, which is stored with the run
     folder: Path  # where its relative paths start
     objective: Objective
     space: Space
@@ -53,7 +53,7 @@ class Problem:
     run: dict[str, Any] = field(default_factory=dict)  # arguments of `minimize`
 
 
-# The keys of each table, and what their values must be.
+# The keys of each table, and the kinds of rules that say where a program writes its results.
 OBJECTIVE_KEYS = ("command", "python", "value", "constraints", "timeout", "workdir")
 RUN_KEYS = (
     "budget", "target", "method", "seed", "popsize", "restarts", "workers", "asynchronous", "run_file", "x0",
@@ -64,17 +64,17 @@ RULES = {"value": ("stdout", "json", "regex", "file"), "constraints": ("json", "
 
 
 def load_problem(path: str | Path) -> Problem:
-    """Read a problem file, or raise a `WrongProblem` with all that is wrong in it."""
+    """Read a problem file; raises a `WrongProblem` with all the mistakes in it."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise WrongProblem(
-            path, [Mistake(1, "file", 'there is none; "mixcma init" writes one to start from')]
+            path, [Mistake(1, "file", "it does not exist; check the path, or write one to start from: mixcma init")]
         ) from None
     except UnicodeDecodeError:
         is_run = path.read_bytes().startswith(b"SQLite format 3")
-        text = f"it is a run file; mixcma resume {path}" if is_run else "it is not UTF-8 text; save it so"
+        text = f"it is a run file; continue it: mixcma resume {path}" if is_run else "it is not UTF-8; save it as UTF-8"
         raise WrongProblem(path, [Mistake(1, "file", text)]) from None
     except OSError as error:
         raise WrongProblem(path, [Mistake(1, "file", f"it cannot be read ({error}); check the path")]) from None
@@ -93,7 +93,7 @@ def problem_from(text: str, folder: Path, path: object) -> Problem:
 
 
 class _Reader:
-    """Goes through the tables of one file and collects mistakes."""
+    """Reads the tables of one file and collects the mistakes."""
 
     def __init__(self, text: str, given: dict[str, Any], folder: Path) -> None:
         self._text, self._given, self._folder = text, given, folder
@@ -157,7 +157,7 @@ class _Reader:
         return space
 
     def _blamed(self, table: object, error: str) -> tuple[str, ...]:
-        """The key of a variable's table that an error is about, as far as its text tells."""
+        """The key of a variable's table that an error is about, as far as its text says."""
         what, _, remedy = error.partition(": ")[2].partition("; ")
         if isinstance(table, dict) and not remedy.startswith("add "):  # else a key is missing
             for key in table:
@@ -179,14 +179,14 @@ class _Reader:
             for key in ("value", "constraints", "workdir"):
                 if key in table:
                     self._wrong(
-                        ("objective", key), "it is for commands; a Python function returns its value, remove it"
+                        ("objective", key), "it is for commands; a Python function returns its value, so remove it"
                     )
             return self._python(table["python"])
         return self._command(table, space)
 
     def _python(self, name: object) -> Objective | None:
         if not isinstance(name, str) or not re.fullmatch(r"[\w.]+:\w+", name):
-            self._wrong(("objective", "python"), f'expected "module:function", but got {name!r}; write it so')
+            self._wrong(("objective", "python"), f'expected "module:function", but got {name!r}; write it in this form')
             return None
         module, _, function = name.partition(":")
         if str(self._folder) not in sys.path:
@@ -200,7 +200,7 @@ class _Reader:
             )
             return None
         if not callable(found):
-            self._wrong(("objective", "python"), f"{name} is not a function but {found!r:.80}; name a function")
+            self._wrong(("objective", "python"), f"expected a function, but {name} is {found!r:.80}; name a function")
             return None
         return found
 
@@ -209,7 +209,7 @@ class _Reader:
         command = table["command"]
         if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
             remedy = 'write ["./program", "--radius", "{radius}"]; there is no shell'
-            self._wrong(("objective", "command"), f"expected a list of texts, but got {command!r:.80}; {remedy}")
+            self._wrong(("objective", "command"), f"expected a list of strings, but got {command!r:.80}; {remedy}")
             return None
         self._placeholders(command, space)
         for key in ("value", "constraints"):
@@ -230,7 +230,9 @@ class _Reader:
             try:
                 used |= _fields(part)
             except ValueError as error:
-                self._wrong(("objective", "command"), f"{part!r} is not well formed ({error}); write {{{{ for a brace")
+                self._wrong(
+                    ("objective", "command"), f"{part!r} is not well formed ({error}); write {{{{ for a literal brace"
+                )
                 return
         if space is None:
             return
@@ -244,10 +246,10 @@ class _Reader:
             for name in space.free:
                 if name not in used:
                     remedy = f'add "{{{name}}}", or "{{params}}" for a JSON file with all of them'
-                    self._wrong(("objective", "command"), f"the program is never told {name}; {remedy}")
+                    self._wrong(("objective", "command"), f"the program does not receive {name}; {remedy}")
 
     def _formats(self, command: list[str], space: Space) -> None:
-        """Whether every {name:format} can format what its variable holds."""
+        """Check that every {name:format} can format the values of its variable."""
         samples: dict[str, Any] = {"float": 0.5, "int": 1, "bool": True, "discrete": 0.5}
         samples |= {name: next(iter(v.choices)) for name, v in space.items() if isinstance(v, Categorical)}
         for part in command:
@@ -283,7 +285,9 @@ class _Reader:
     def _run(self, table: dict[str, Any], space: Space | None) -> dict[str, Any]:
         self._unknown(("run",), table, RUN_KEYS)
         if "budget" not in table and isinstance(self._given.get("run"), dict):
-            self._wrong(("run", "budget"), "it is missing; add the largest number of evaluations, budget = 1000")
+            self._wrong(
+                ("run", "budget"), "it is missing; add the largest number of evaluations, for instance budget = 1000"
+            )
         for key, value in table.items():
             check = _RUN_CHECKS.get(key)
             if check is not None and not check[0](value):
@@ -337,11 +341,11 @@ def _are_workers(value: object) -> bool:
     return True
 
 
-# key -> whether a value will do, what is expected, the remedy
+# key -> whether a value is valid, what is expected, the remedy
 _RUN_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "budget": (_is_count(1), "an integer of at least 1", "write budget = 1000"),
     "target": (_is_number, "a number", "leave it out to use the whole budget"),
-    "method": (lambda name: name in METHODS, f"one of {', '.join(METHODS)}", "leave it out for the best one"),
+    "method": (lambda name: name in METHODS, f"one of {', '.join(METHODS)}", "leave it out for the default"),
     "seed": (_is_count(0), "an integer of at least 0", "write seed = 1"),
     "popsize": (_is_count(4), "an integer of at least 4", "leave it out"),
     "restarts": (lambda n: _is_bool(n) or _is_count(0)(n), "true, false or a number of restarts", "leave it out"),
@@ -354,10 +358,10 @@ _RUN_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
 
 
 def _fields(template: str) -> set[str]:
-    """The names in braces."""
+    """The names of the placeholders."""
     return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
 
 
 def _without_name(error: str, name: str) -> str:
-    """The text of a variable's error; its name is said by the key."""
+    """The error of a variable without its name, which the key says already."""
     return error.removeprefix(f"variable {name!r}: ")

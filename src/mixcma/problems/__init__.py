@@ -1,4 +1,4 @@
-"""Problems to measure an optimiser on: the paper's functions, and designs from engineering."""
+"""Benchmark problems for optimisers: the functions of the paper, and engineering designs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Mixed designs from the engineering literature, with the best solutions known.
+"""Mixed-integer designs from the engineering literature, with the best known solutions.
 
-Each is a plain function of a design, whose docstring gives the source; `DESIGNS` adds the space
-and the best known design. Constraints are g <= 0, those with units divided by their limits.
+Each is a plain function of a design, whose docstring gives the source; `DESIGNS` adds the space and the best known
+design. A design is feasible where all constraints are <= 0; most of them are divided by their limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from mixcma.run.outcome import Outcome
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value
 
-# Wire diameters on sale, in inches; Sandgren (1990) as tabulated by Lampinen & Zelinka (1999).
+# Commercial wire diameters, in inches; Sandgren (1990) as tabulated by Lampinen & Zelinka (1999).
 WIRES = (
     *(0.009, 0.0095, 0.0104, 0.0118, 0.0128, 0.0132, 0.014, 0.015, 0.0162, 0.0173, 0.018),
     *(0.020, 0.023, 0.025, 0.028, 0.032, 0.035, 0.041, 0.047, 0.054, 0.063, 0.072, 0.080, 0.092),
@@ -24,17 +24,17 @@ WIRES = (
 
 
 class Material(NamedTuple):
-    """What a beam may be made of."""
+    """A material for the welded beam."""
 
-    welding: float  # dollars for a cubic inch of weld, in addition to the labour's 1
-    bar: float  # dollars for a cubic inch of bar
+    welding: float  # dollars per cubic inch of weld, on top of 1 dollar for labour
+    bar: float  # dollars per cubic inch of bar
     strength: float  # psi, in tension
-    young: float  # psi
-    shear: float  # psi, the modulus
+    young: float  # psi, Young's modulus
+    shear: float  # psi, the shear modulus
 
 
-# Deb & Goyal (1996), with the coefficients to four digits as restated by Tran, Tran & Wang (2019). Brass has two shear
-# moduli in circulation, 6e6 and 10e6; the second would be more than half of Young's.
+# Deb & Goyal (1996), with the coefficients to four digits as restated by Tran, Tran & Wang (2019). The literature
+# gives two shear moduli for brass, 6e6 and 10e6; the second would be more than half of Young's modulus.
 MATERIALS = {
     "steel": Material(0.1047, 0.0481, 30e3, 30e6, 12e6),
     "cast iron": Material(0.0489, 0.0224, 8e3, 14e6, 6e6),
@@ -45,7 +45,7 @@ MATERIALS = {
 
 @dataclass(frozen=True)
 class Design:
-    """A design problem: what may be chosen, what it costs, and the best that is known.
+    """A design problem: its variables, its objective, and the best known design.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class Design:
     space
         The variables and their ranges.
     evaluate
-        A design to its `Outcome`, or to a float where nothing constrains it.
+        Maps a design to its `Outcome`, or to a float if there are no constraints.
     best_known
-        The lowest value of a feasible design in the literature.
+        The lowest value of any feasible design in the literature.
     best_params
-        A feasible design with that value, its digits rounded to the feasible side.
+        A feasible design with that value; its numbers are rounded towards the feasible side.
     source
         Where the problem was published.
     tolerance
-        A run has solved the problem at a feasible value within this share of `best_known`.
+        A run has solved the problem if it finds a feasible value that is within this fraction of `best_known`.
 
     Examples
     --------
@@ -114,8 +114,8 @@ def pressure_vessel(params: Mapping[str, Value]) -> Outcome:
     return Outcome(
         cost,
         constraints=(
-            0.0193 * radius - shell,  # in, the stress in the shell
-            0.00954 * radius - head,  # in, the stress in the heads
+            0.0193 * radius - shell,  # in inches; the stress in the shell
+            0.00954 * radius - head,  # in inches; the stress in the heads
             1.0 - volume / 1_296_000.0,
             length / 240.0 - 1.0,
         ),
@@ -141,8 +141,9 @@ def coil_spring(params: Mapping[str, Value]) -> Outcome:
     optimization, Journal of Mechanical Design 112(2): 223-229, in the form of J. Lampinen &
     I. Zelinka (1999), Mixed integer-discrete-continuous optimization by differential evolution,
     part 2, Mendel 99: 77-81: 42 wires, eight constraints, 3 in as the limit of the coil diameter
-    itself. The seventh constraint, that the deflections fit the free length, holds with equality
-    for every design, because they define it; its terms are collected so that it is exactly 0.
+    itself. The seventh constraint says that the deflections fit the free length. It holds with
+    equality for every design, because the deflections define the free length; its terms are arranged
+    so that it is exactly 0.
 
     Best known: 2.6585592 at 9 coils, wire 0.283, diameter 1.2230410.
     """
@@ -205,24 +206,25 @@ def process_synthesis(params: Mapping[str, Value]) -> Outcome:
 
 
 def welded_beam(params: Mapping[str, Value]) -> Outcome:
-    """Cost of a beam welded to a wall, in dollars: the material and the kind of joint are to be chosen, too.
+    """Cost of a beam welded to a wall, in dollars; the material and the kind of joint are variables too.
 
     K. Deb & M. Goyal (1996), A combined genetic adaptive search (GeneAS) for engineering design, Computer Science and
     Informatics 26(4): 30-45; the table of materials, and the ranges, as in A. Tran, M. Tran & Y. Wang (2019),
     Constrained mixed-integer Gaussian mixture Bayesian optimization, Structural and Multidisciplinary Optimization
     59: 2131-2154 (doi 10.1007/s00158-018-2182-1). Thicknesses and the beam's height come in multiples of 0.0625 in.
     The moments of inertia are those of the welds' throats, h / sqrt(2) wide; with them the shear stress of Deb &
-    Goyal's design is 0.9998 of its limit. Formulas in circulation with twice these moments leave half of it unused.
+    Goyal's design is 0.9998 of its limit. Some published formulas have twice these moments, which leaves half of the
+    limit unused.
 
     Best known, and optimal by enumeration: 1.941783 for steel welded on four sides, with a weld of 0.1875 in by
     1.684178 in and a beam of 8.25 in by 0.25 in. (1.9422 in print, with two more digits of steel's coefficients.)
     """
     material, four_sides = MATERIALS[params["material"]], params["sides"] == 4
-    weld, joint = params["weld"], params["joint"]  # its thickness, and the length of the upper and the lower one
+    weld, joint = params["weld"], params["joint"]  # the weld's thickness; the length of the upper and lower weld
     height, thickness = params["height"], params["thickness"]  # of the beam
     load, arm = 6000.0, 14.0  # lb, in
     throat = weld / math.sqrt(2.0)
-    run = joint + height if four_sides else joint  # half of the length of all welds
+    run = joint + height if four_sides else joint  # half of the total length of all welds
     if four_sides:
         inertia = throat * (weld + height + joint) ** 3 / 6.0
     else:
@@ -239,7 +241,7 @@ def welded_beam(params: Mapping[str, Value]) -> Outcome:
         constraints=(
             shear / (0.577 * material.strength) - 1.0,
             6.0 * load * arm / (height**2 * thickness) / material.strength - 1.0,  # bending
-            weld - thickness,  # in
+            weld - thickness,  # in inches
             1.0 - buckling_load / load,
             4.0 * load * arm**3 / (material.young * height**3 * thickness) / 0.25 - 1.0,  # deflection
         ),

@@ -1,9 +1,9 @@
-"""The benchmark functions of CMA-ES with Margin (Section 5), and two on which it has trouble.
+"""The benchmark functions of CMA-ES with Margin (Section 5), and two that it has trouble with.
 
-A function takes decoded values ``x`` of shape ``(..., N)``, bits as 0. and 1., and returns values
-of shape ``(...)``. The first ``N // 2`` coordinates are continuous, the others binary or integer.
-Its namespace is that of ``x``, so the same text runs on NumPy and on JAX. All minima are 0.
-`rotated` and `coupled` make harder problems of the same kind.
+A function takes decoded values ``x`` of shape ``(..., N)``, with bits as 0. and 1., and returns values of shape
+``(...)``. The first ``N // 2`` coordinates are continuous, the others binary or integer. The functions use the array
+namespace of ``x``, so the same code runs on NumPy and on JAX. All minima are 0. `rotated` and `coupled` make harder
+problems of the same kind.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 
 from mixcma.space import Bool, Float, Int, Space, Value, Variable
 
-Array = Any  # of NumPy, of JAX, or of any other namespace of the array API
+Array = Any  # an array of NumPy, of JAX, or of any other array API namespace
 
-SUCCESS = 1e-10  # Section 5.2: a run has succeeded once its best value is below
-_STARTS = 2205_13482  # sets the stream of the initial means apart from other uses of a seed
-_ROTATIONS = 2205_13483  # and that of the rotations
+SUCCESS = 1e-10  # Section 5.2: a run has succeeded once its best value is below this
+_STARTS = 2205_13482  # keeps the initial means independent of other uses of the seed
+_ROTATIONS = 2205_13483  # the same for the rotations
 
 
 def sphere_one_max(x: Array) -> Array:
@@ -32,7 +32,7 @@ def sphere_one_max(x: Array) -> Array:
 
 
 def sphere_leading_ones(x: Array) -> Array:
-    """Sum of x_j^2 over the continuous half, plus the bits from the first zero on."""
+    """Sum of x_j^2 over the continuous half, plus the number of bits from the first zero on."""
     continuous, bits = _halves(x)
     return _sphere(continuous) + _after_leading_ones(bits)
 
@@ -44,7 +44,7 @@ def ellipsoid_one_max(x: Array) -> Array:
 
 
 def ellipsoid_leading_ones(x: Array) -> Array:
-    """Ellipsoid of the continuous half, axes 1 to 1000, plus the bits from the first zero on."""
+    """Ellipsoid of the continuous half, axes 1 to 1000, plus the number of bits from the first zero on."""
     continuous, bits = _halves(x)
     return _sphere(_stretch(continuous)) + _after_leading_ones(bits)
 
@@ -60,7 +60,7 @@ def ellipsoid_int(x: Array) -> Array:
 
 
 def reversed_ellipsoid_int(x: Array) -> Array:
-    """Ellipsoid of all N coordinates in reversed order: the continuous have the large coefficients.
+    """Ellipsoid of all N coordinates in reversed order: the continuous ones have the large coefficients.
 
     Not in the paper: its method often fails here, because the integers hardly matter at first.
     """
@@ -90,7 +90,7 @@ def coupled_int(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Rotated:
-    """`function` of the point whose continuous half was turned by a random orthogonal matrix of `seed`."""
+    """`function` applied after the continuous half was rotated by a random orthogonal matrix, given by `seed`."""
 
     function: Callable[[Array], Array]
     seed: int
@@ -104,7 +104,7 @@ class Rotated:
 
 @cache
 def _rotation(n: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Uniformly distributed: Q of the QR decomposition of Gaussian numbers, with the signs of R's diagonal."""
+    """A uniform random rotation: Q of the QR decomposition of Gaussian numbers, with the signs of R's diagonal."""
     gaussian = np.random.default_rng((_ROTATIONS, seed)).standard_normal((n, n))
     q, r = np.linalg.qr(gaussian)
     rotation: np.ndarray[tuple[int, int], np.dtype[np.float64]] = q * np.sign(np.diagonal(r))
@@ -137,13 +137,13 @@ def _coefficients(n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def _zeros(bits: Array) -> Array:
-    """OneMax, turned into a minimum: N_bi - sum_k b_k."""
+    """OneMax as a minimisation problem: N_bi - sum_k b_k."""
     xp = bits.__array_namespace__()
     return bits.shape[-1] - xp.sum(bits, axis=-1)
 
 
 def _after_leading_ones(bits: Array) -> Array:
-    """LeadingOnes, turned into a minimum: N_bi - sum_k prod_{l <= k} b_l."""
+    """LeadingOnes as a minimisation problem: N_bi - sum_k prod_{l <= k} b_l."""
     xp = bits.__array_namespace__()
     return bits.shape[-1] - xp.sum(xp.cumulative_prod(bits, axis=-1), axis=-1)
 
@@ -167,7 +167,7 @@ PAPER_FUNCTIONS = PROBLEMS[:6]
 
 @dataclass(frozen=True)
 class Problem:
-    """A benchmark function of N variables, with its space and its criterion of success.
+    """A benchmark function of N variables, with its space and its success criterion.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Problem:
     dimension
         N, the number of variables.
     function
-        Decoded values, shape ``(..., N)``, to values, shape ``(...)``; NumPy or JAX.
+        Maps decoded values of shape ``(..., N)`` to values of shape ``(...)``, on NumPy or JAX.
     space
         x1, x2, ... continuous, then b1, b2, ... binary or z1, z2, ... integer.
     success
@@ -198,7 +198,7 @@ class Problem:
     success: float = SUCCESS
 
     def __call__(self, params: Mapping[str, Value]) -> float:
-        """The value of one point, given by name."""
+        """The value of one point, whose coordinates are given by name."""
         x = np.asarray([params[name] for name in self.space], dtype=np.float64)
         return float(self.function(x))
 
@@ -222,7 +222,7 @@ def problem(name: str, dimension: int) -> Problem:
     name
         One of `PROBLEMS`; the paper's own are `PAPER_FUNCTIONS`.
     dimension
-        N, at least 2; the paper takes 20, 40 and 60. If it is odd, one more variable is discrete.
+        N, at least 2; the paper uses 20, 40 and 60. If N is odd, one more variable is discrete than continuous.
 
     Examples
     --------
@@ -231,11 +231,11 @@ def problem(name: str, dimension: int) -> Problem:
     """
     known = ", ".join(PROBLEMS)
     if name not in PROBLEMS:
-        raise ValueError(f"name: expected one of {known}, but got {name!r}")
+        raise ValueError(f"name: expected one of {known}, but got {name!r}; choose one of these")
     if not isinstance(dimension, Integral) or isinstance(dimension, bool) or dimension < 2:
         raise ValueError(
             f"dimension of {name}: expected a whole number of at least 2 (one continuous and one "
-            f"discrete variable), but got {dimension!r}; the paper takes 20, 40 and 60 "
+            f"discrete variable), but got {dimension!r}; the paper uses 20, 40 and 60 "
             f"(known problems: {known})"
         )
     function, discrete = _FUNCTIONS[name]
@@ -243,12 +243,12 @@ def problem(name: str, dimension: int) -> Problem:
 
 
 def rotated(straight: Problem, seed: int) -> Problem:
-    """The same problem with its continuous half rotated: nothing is gained by treating those variables one by one.
+    """The same problem with its continuous half rotated, so that these variables cannot be optimised one by one.
 
     Parameters
     ----------
     straight
-        A problem whose optimum has all continuous variables at 0, where it stays.
+        A problem whose optimum has all continuous variables at 0; the rotation leaves it there.
     seed
         The same seed gives the same rotation.
 
@@ -261,7 +261,7 @@ def rotated(straight: Problem, seed: int) -> Problem:
 
 
 def coupled(dimension: int) -> Problem:
-    """The problem of `coupled_int`: as many floats as integers, each of which follows one of them.
+    """The problem of `coupled_int`: as many floats as integers, and each float follows one of the integers.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def coupled(dimension: int) -> Problem:
 
 
 def _space(dimension: int, discrete: tuple[str, Variable]) -> Space:
-    """x1, x2, ... continuous, and a letter with numbers for the others."""
+    """x1, x2, ... for the continuous variables, and another letter with a number for the others."""
     n_continuous, (letter, variable) = dimension // 2, discrete
     variables: dict[str, Variable] = {f"x{j}": Float(mean=2.0, std=1.0) for j in range(1, n_continuous + 1)}
     variables |= {f"{letter}{k}": variable for k in range(1, dimension - n_continuous + 1)}

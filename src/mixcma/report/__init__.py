@@ -1,4 +1,4 @@
-"""The report of a run file: one HTML page that needs nothing else; and the plot of a result."""
+"""The report of a run file as a self-contained HTML page, the plot of a result, and the export to CSV and JSON."""
 
 from mixcma.report.page import build_report, write_report
 

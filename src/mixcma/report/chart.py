@@ -1,6 +1,6 @@
-"""Chart: a plotly figure with its views; and what all figures share.
+"""Chart: a plotly figure with its views, and what all figures have in common.
 
-Plotly reads some HTML in its texts, so names and errors go through `escaped`.
+Plotly interprets some HTML in its texts, so names and error messages go through `escaped`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import plotly.graph_objects as go
 from mixcma.report import colours
 
 LONGEST_LABEL = 80
-# Where the ends of a logarithmic axis differ by more than this factor, only whole decades have ticks.
+# If the ends of a logarithmic axis differ by more than this factor, only powers of ten get a tick.
 LOG_TICKS_FROM = 300.0
 
 
 @dataclass(frozen=True)
 class View:
-    """What a view changes: something of each trace, and of the layout. None takes an entry away."""
+    """The changes that a view makes to each trace and to the layout of a figure. None removes an entry."""
 
     data: list[dict[str, Any]]
     layout: dict[str, Any]
@@ -29,7 +29,7 @@ class View:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure, and the views it offers besides, by name; `first` is the one it opens with."""
+    """A figure and the views that it offers, by name; `first` is the view that it opens with."""
 
     figure: go.Figure
     views: Mapping[str, View] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Chart:
 
 
 def escaped(text: str) -> str:
-    """A text as plotly shows it: literally."""
+    """Escape a text, so that plotly shows it literally."""
     return html.escape(text, quote=False)
 
 
@@ -46,7 +46,7 @@ def shortened(text: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def template() -> go.layout.Template:
-    """What all figures share."""
+    """The layout that all figures share."""
     axis = {
         "gridcolor": colours.GRID,
         "linecolor": colours.GRID,
@@ -79,7 +79,7 @@ def template() -> go.layout.Template:
 
 
 def figure(traces: Sequence[go.Scatter], x: str, y: str, **layout: Any) -> go.Figure:
-    """Traces over titled axes; an empty title takes no room."""
+    """A figure of these traces with titled axes; an empty title takes up no space."""
     made = go.Figure(list(traces), layout={"template": "none", "uirevision": "kept", **layout})
     made.update_xaxes(title_text=x or None)
     made.update_yaxes(title_text=y or None)
@@ -87,12 +87,12 @@ def figure(traces: Sequence[go.Scatter], x: str, y: str, **layout: Any) -> go.Fi
 
 
 def log_ticks(low: float, high: float) -> int | None:
-    """The distance of ticks on a logarithmic axis: whole decades, where there are some; None leaves it to plotly."""
+    """The distance between ticks on a logarithmic axis: 1 (a decade) on a long axis; None leaves it to plotly."""
     return 1 if low > 0 and high > LOG_TICKS_FROM * low else None
 
 
-def marks(places: Sequence[float]) -> list[dict[str, Any]]:
-    """Vertical lines where runs begin again."""
+def restart_lines(places: Sequence[float]) -> list[dict[str, Any]]:
+    """Vertical lines where restarts begin."""
     line = {"color": colours.MARK, "width": 1, "dash": "dot"}
     return [
         {"type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line} for x in places

@@ -1,4 +1,4 @@
-"""The colours of the figures, in pairs: what is drawn in the first on light paper is drawn in the second on dark."""
+"""The colours of the figures. `DARK` maps each colour of the light theme to the one that the dark theme uses."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DARK = {
     MARK: "#686e78",
 }
 
-# From small values to large ones, legible on both papers.
+# From small values to large ones; legible on a light and on a dark background.
 _ANCHORS = ((48, 52, 129), (46, 103, 175), (38, 152, 178), (68, 190, 154), (158, 216, 120), (243, 225, 120))
 OFF, ON = "rgb(150, 160, 178)", "rgb(46, 103, 175)"
 
 
 def ramp(length: int) -> list[str]:
-    """Colours for so many values in ascending order."""
+    """`length` colours, for values in ascending order."""
     return [_between(i * (len(_ANCHORS) - 1) / max(length - 1, 1)) for i in range(length)]
 
 

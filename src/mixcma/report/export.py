@@ -1,4 +1,4 @@
-"""A run file as CSV and as JSON."""
+"""Export a run file as CSV and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLUMNS = ("evaluation", "run", "generation", "slot", "status", "value", "violat
 
 
 def write_csv(record: Record, out: IO[str]) -> None:
-    """A row a candidate: what came of it, then its parameters and constraints."""
+    """Write one row per candidate: its result, then its parameters and constraints."""
     most = max((len(row.outcome.constraints) for row in record.rows if row.outcome is not None), default=0)
     table = csv.writer(out)
     table.writerow([*COLUMNS, *record.space, *(f"constraint {i + 1}" for i in range(most))])
@@ -30,7 +30,7 @@ def _cells(row: Row) -> list[object]:
 
 
 def write_json(record: Record, out: IO[str]) -> None:
-    """Settings and evaluations. Infinities are written as null, since JSON knows none."""
+    """Write settings and evaluations. Infinities become null, because JSON has no infinities."""
     evaluations = [
         {
             **dict(zip(COLUMNS, (None if cell == "" else cell for cell in _cells(row)))),

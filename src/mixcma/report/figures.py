@@ -1,4 +1,4 @@
-"""The figures of the page."""
+"""The figures of the report page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from mixcma.report import colours
-from mixcma.report.chart import Chart, View, escaped, figure, log_ticks, marks, shortened
-from mixcma.report.series import LARGE, Course, Evaluations, FloatArray, Generations, Shares, Spread, thinned
+from mixcma.report.chart import Chart, View, escaped, figure, log_ticks, restart_lines, shortened
+from mixcma.report.series import LARGE, Evaluations, FloatArray, Generations, Improvements, Shares, Spread, thinned
 from mixcma.report.tables import Failure
 from mixcma.search.progress import LOG_FROM
 from mixcma.space import Bool, Value
@@ -21,24 +21,27 @@ LINEAR, LOG, DISTANCE = "linear", "log", "distance"
 SPREAD, DEVIATION = "spread", "deviation"
 STACKED, LOGARITHMIC = "stacked", "logarithmic"
 
-# Of all values, this part is in sight at first; failures disguised as huge values are not.
-IN_SIGHT = 0.9
+# On a linear axis the figure opens with this share of the values in sight, so that a few huge values, which are often
+# failures in disguise, do not hide all the others.
+SHARE_IN_SIGHT = 0.9
 ERRORS_DRAWN = 8
-# Room for all values of a variable, in pixels.
+# The largest height of a legend that lists the values of a variable, in pixels.
 LEGEND_HEIGHT = 280
 FEW_GENERATIONS = 8
-# The lowest probability on a logarithmic axis.
+# The lower end of a logarithmic axis of probabilities.
 LEAST_PROBABILITY = 1e-6
 
 
 # Best value
 
 
-def best_value(course: Course, evaluations: Evaluations, target: float | None, restarts: Sequence[int]) -> Chart:
-    """Every value and the best so far; linear, logarithmic, or as the distance from the best."""
+def best_value(
+    improvements: Improvements, evaluations: Evaluations, target: float | None, restarts: Sequence[int]
+) -> Chart:
+    """Every value and the best so far: on a linear axis, on a logarithmic one, or as the distance from the best."""
     parts = [
         *(_all_values(evaluations, feasible) for feasible in (True, False)),
-        *(_best_so_far(course, feasible) for feasible in (False, True)),
+        *(_best_so_far(improvements, feasible) for feasible in (False, True)),
     ]
     traces = [trace for trace in parts if len(trace.x)]
     if target is not None and len(evaluations):
@@ -49,22 +52,22 @@ def best_value(course: Course, evaluations: Evaluations, target: float | None, r
         "evaluation",
         "value",
         legend=legend,
-        shapes=marks(restarts),
-        xaxis_range=_whole(len(evaluations)),
+        shapes=restart_lines(restarts),
+        xaxis_range=_full_range(len(evaluations)),
         showlegend=True,
     )
-    shown = _in_sight(evaluations)
+    shown = _values_for_axis(evaluations)
     views = {LINEAR: _value_view(traces, shown, "linear")}
     if shown.size and shown.min() > 0:
         views[LOG] = _value_view(traces, shown, "log")
-    if course.at.size and course.violation[-1] == 0.0 and math.isfinite(course.value[-1]):
-        views[DISTANCE] = _distance_view(traces, float(course.value[-1]))
+    if improvements.at.size and improvements.violation[-1] == 0.0 and math.isfinite(improvements.value[-1]):
+        views[DISTANCE] = _distance_view(traces, float(improvements.value[-1]))
     first = LOG if LOG in views and shown.max() > LOG_FROM * shown.min() else LINEAR
     return Chart(drawn, views, first)
 
 
-def _whole(end: int) -> list[float]:
-    """A little more than all evaluations."""
+def _full_range(end: int) -> list[float]:
+    """A range that is slightly wider than that of all evaluations."""
     return [-0.012 * max(end, 1), 1.02 * max(end, 1)]
 
 
@@ -84,8 +87,8 @@ def _all_values(evaluations: Evaluations, feasible: bool) -> go.Scatter:
     )
 
 
-def _best_so_far(course: Course, feasible: bool) -> go.Scatter:
-    x, y = course.part(feasible)
+def _best_so_far(improvements: Improvements, feasible: bool) -> go.Scatter:
+    x, y = improvements.steps(feasible)
     return go.Scatter(
         x=x,
         y=y,
@@ -113,10 +116,10 @@ def _target_line(target: float, end: int) -> go.Scatter:
 
 
 def _value_view(traces: Sequence[go.Scatter], values: FloatArray, kind: str) -> View:
-    """On a linear axis, all but the largest values are in sight."""
+    """All values, on an axis of this kind; a linear axis leaves the largest values out of sight at first."""
     axis: dict[str, Any] = {"type": kind, "title": {"text": "value"}}
     if values.size:
-        low, high = float(values.min()), float(values.max() if kind == "log" else np.quantile(values, IN_SIGHT))
+        low, high = float(values.min()), float(values.max() if kind == "log" else np.quantile(values, SHARE_IN_SIGHT))
         axis["dtick"] = log_ticks(low, high) if kind == "log" else None
         low, high = (math.log10(low), math.log10(high)) if kind == "log" else (low, high)
         room = 0.05 * (high - low) or 0.5
@@ -125,7 +128,7 @@ def _value_view(traces: Sequence[go.Scatter], values: FloatArray, kind: str) -> 
 
 
 def _distance_view(traces: Sequence[go.Scatter], best: float) -> View:
-    """How far values are above the best that was found, on a logarithmic axis."""
+    """How far each value is above the best one found, on a logarithmic axis."""
     data = [{"y": _positive(np.asarray(trace.y, dtype=float) - best)} for trace in traces]
     axis = {"type": "log", "title": {"text": "value above the best found"}, "autorange": True, "range": None}
     return View(data, {"yaxis": axis})
@@ -135,19 +138,19 @@ def _positive(values: FloatArray) -> list[float | None]:
     return [value if value > 0 else None for value in values.tolist()]
 
 
-def _in_sight(evaluations: Evaluations) -> FloatArray:
-    """The values that the axis is made for: finite, and feasible ones if there are any."""
+def _values_for_axis(evaluations: Evaluations) -> FloatArray:
+    """The values that determine the range of the axis: finite, and only the feasible ones if there are any."""
     finite = np.isfinite(evaluations.value)
     feasible = finite & (evaluations.violation == 0.0)
     return evaluations.value[feasible if feasible.any() else finite]
 
 
-def violation(course: Course) -> Chart:
-    """The violation of the best so far, until it is feasible."""
-    infeasible = course.violation > 0
+def violation(improvements: Improvements) -> Chart:
+    """The violation of the best point so far, until a feasible one is found."""
+    infeasible = improvements.violation > 0
     trace = go.Scatter(
-        x=course.at[infeasible],
-        y=course.violation[infeasible],
+        x=improvements.at[infeasible],
+        y=improvements.violation[infeasible],
         mode="lines+markers",
         line={"color": colours.WARNING, "width": 2, "shape": "hv"},
         marker={"size": 4},
@@ -160,14 +163,20 @@ def violation(course: Course) -> Chart:
 
 
 def spread(series: Spread, generations: Generations, best: Value | None, restarts: Sequence[int]) -> Chart:
-    """Mean and band of one variable; in the other view its standard deviation."""
+    """The mean of one variable with a band of one standard deviation; in the other view only that deviation."""
     x, traces = generations.number, _spread_traces(series, generations.number)
     if best is not None and len(x):
         traces.append(_best_mark(float(best), float(x[-1])))
     shown = [{"visible": trace.name != "standard deviation"} for trace in traces]
     hidden = [{"visible": trace.name == "standard deviation"} for trace in traces]
     drawn = figure(
-        traces, "", "", hovermode="x unified", showlegend=False, shapes=marks(restarts), xaxis_dtick=_whole_ticks(x)
+        traces,
+        "",
+        "",
+        hovermode="x unified",
+        showlegend=False,
+        shapes=restart_lines(restarts),
+        xaxis_dtick=_generation_ticks(x),
     )
     axis: dict[str, Any] = {"type": "log", "dtick": _log_ticks_of(series)} if series.log else {"type": "linear"}
     if isinstance(series.variable, Bool):
@@ -184,8 +193,8 @@ def spread(series: Spread, generations: Generations, best: Value | None, restart
     return Chart(drawn, {SPREAD: View(shown, {"yaxis": axis}), DEVIATION: View(hidden, {"yaxis": log_axis})}, SPREAD)
 
 
-def _whole_ticks(x: NDArray[np.float32]) -> int | None:
-    """Over few generations, a tick for each and none between them."""
+def _generation_ticks(x: NDArray[np.float32]) -> int | None:
+    """The distance between ticks: 1 if there are few generations, so that no tick lies between two of them."""
     return 1 if len(x) <= FEW_GENERATIONS else None
 
 
@@ -239,7 +248,7 @@ def _best_mark(best: float, end: float) -> go.Scatter:
 
 
 def shares(series: Shares, generations: Generations, restarts: Sequence[int]) -> Chart:
-    """The probabilities of a variable's values: stacked, or each on a logarithmic axis beside the margin."""
+    """The probabilities of a variable's values: stacked, or as separate lines on a logarithmic axis with the margin."""
     x = generations.number
     named = list(zip(series.values, series.probability, _value_colours(series)))
     if series.others is not None:
@@ -257,9 +266,9 @@ def shares(series: Shares, generations: Generations, restarts: Sequence[int]) ->
             "maxheight": LEGEND_HEIGHT,
             "font": {"size": 10.5},
         },
-        shapes=marks(restarts),
+        shapes=restart_lines(restarts),
         showlegend=True,
-        xaxis_dtick=_whole_ticks(x),
+        xaxis_dtick=_generation_ticks(x),
     )
     stacked = [{"visible": True} for _ in areas] + [{"visible": False} for _ in margin]
     lines = [{"stackgroup": None, "fill": "none", "line": {"width": 1.75, "color": area.fillcolor}} for area in areas]
@@ -320,7 +329,7 @@ def _over_generations(
     colour: str,
 ) -> Chart:
     series = generations.thinned(LARGE)
-    where = "<br>run %{customdata[0]}, its generation %{customdata[1]}<extra></extra>"
+    where = "<br>run %{customdata[0]}, generation %{customdata[1]} of that run<extra></extra>"
     trace = go.Scatter(
         x=series.number,
         y=column(series),
@@ -329,13 +338,13 @@ def _over_generations(
         line={"color": colour, "width": 1.75},
         hovertemplate=title + " %{y:.4~g}" + where,
     )
-    drawn = figure([trace], "generation", title, yaxis_type="log", shapes=marks(restarts), showlegend=False)
-    drawn.update_xaxes(dtick=_whole_ticks(series.number))
+    drawn = figure([trace], "generation", title, yaxis_type="log", shapes=restart_lines(restarts), showlegend=False)
+    drawn.update_xaxes(dtick=_generation_ticks(series.number))
     return Chart(drawn)
 
 
 def population(evaluations_before: Sequence[int], popsizes: Sequence[int], end: int) -> Chart:
-    """The size of the population over evaluations: it grows with every restart."""
+    """The size of the population over evaluations; each run has its own."""
     trace = go.Scatter(
         x=[*evaluations_before, end],
         y=[*popsizes, popsizes[-1]],
@@ -351,11 +360,11 @@ def population(evaluations_before: Sequence[int], popsizes: Sequence[int], end: 
 
 
 def failed(failures: Sequence[Failure], end: int) -> Chart:
-    """When evaluations failed: a row an error, the most frequent ones, numbered from 1."""
+    """When evaluations failed: one row per error, for the most frequent errors, numbered from 1."""
     listed = failures[:ERRORS_DRAWN]
     traces = [_failed_row(failure, row) for row, failure in enumerate(listed, start=1)]
     axis = {"dtick": 1, "range": [len(listed) + 0.5, 0.5], "showgrid": False}
-    drawn = figure(traces, "evaluation", "error", yaxis=axis, showlegend=False, xaxis_range=_whole(end))
+    drawn = figure(traces, "evaluation", "error", yaxis=axis, showlegend=False, xaxis_range=_full_range(end))
     return Chart(drawn)
 
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Figures wait in the page as JSON, and are drawn when their section is opened, one after the other.
+// The figures are in the page as JSON. They are drawn one after the other when their section is opened.
 
 const theme = JSON.parse(document.getElementById("theme").textContent);
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
@@ -22,7 +22,7 @@ function isPlainObject(value) {
   return value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-// What a view sets to null, it takes away.
+// A view removes the entries that it sets to null.
 function merged(base, change) {
   const result = { ...base };
   for (const [key, value] of Object.entries(change ?? {})) {
@@ -32,7 +32,7 @@ function merged(base, change) {
   return result;
 }
 
-// Every colour has a partner for dark paper; data is left as it is.
+// Replace every colour by its counterpart of the dark theme; data stay as they are.
 function coloured(value) {
   if (Array.isArray(value)) return typeof value[0] === "object" ? value.map(coloured) : value;
   if (!isPlainObject(value)) return value;
@@ -56,8 +56,8 @@ function draw(figure) {
   const paint = isDark() ? coloured : (value) => value;
   const data = base.data.map((trace, index) => paint(merged(trace, view.data[index])));
   const layout = paint({ ...merged(base.layout, view.layout), template: theme.template });
-  layout.yaxis.uirevision = name; // a zoom is kept, but not in another view
-  if (fingers.matches) layout.dragmode = false; // a finger on a figure scrolls the page
+  layout.yaxis.uirevision = name; // keep the zoom, unless the view changes
+  if (fingers.matches) layout.dragmode = false; // so that a finger on a figure scrolls the page
   const displayModeBar = figure.classList.contains("large") ? "hover" : false;
   Plotly.react(figure.querySelector(".canvas"), data, layout, { ...config, displayModeBar });
   figure.dataset.drawn = "true";

@@ -1,4 +1,4 @@
-"""The page: numbers, tables and figures of a record put into one HTML file that needs nothing else."""
+"""The report page: the numbers, tables and figures of a record in one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mixcma.report.series import (
     SMALL,
     Evaluations,
     Generations,
-    course_of,
     encoding_of,
     evaluations_of,
     generations_of,
+    improvements_of,
     restarts_of,
     shares_of,
     spreads_of,
@@ -34,21 +34,23 @@ from mixcma.store import Record, read
 HERE = Path(__file__).parent
 SETTINGS_SHOWN = ("seed", "popsize", "budget", "target", "restarts", "cache", "asynchronous")
 METHOD_NAMES = {"Margin": "CMA-ES with Margin", "IntegerMutation": "CMA-ES-IM", "Cma": "CMA-ES"}
-# What would end a script, or begin another, inside one: written so that JSON means the same.
+# Characters that could end a script element or begin a new one; written as escapes, which JSON reads as the same text.
 _IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 Context = dict[str, Any]
 
 
 def write_report(run_file: str | PathLike[str], out: str | PathLike[str]) -> Path:
-    """Write the report of a run file to `out`, which is returned.
+    """Write the report of a run file to the file `out`, and return its path.
 
-    Works while the run is going on.
+    This also works while the run is still going on.
     """
     source, page = Path(run_file), Path(out)
     record = read(source)
     if page.exists() and page.samefile(source):
-        raise ValueError(f"out: expected another path than the run file's, but got {page}; write to {page.stem}.html")
+        raise ValueError(
+            f"out: expected a path other than that of the run file, but got {page}; write to {page.stem}.html"
+        )
     if not page.parent.is_dir():
         raise ValueError(f"out: expected a folder at {page.parent}, but there is none; create it first")
     page.write_text(build_report(record), encoding="utf-8")
@@ -56,7 +58,7 @@ def write_report(run_file: str | PathLike[str], out: str | PathLike[str]) -> Pat
 
 
 def build_report(record: Record) -> str:
-    """The report of a run as one HTML page: its figures, its script and its style are in it."""
+    """Return the report of a run as one HTML page, with its figures, scripts and styles included."""
     encoding, evaluations = encoding_of(record), evaluations_of(record)
     generations = generations_of(record, encoding)
     context = {
@@ -70,7 +72,7 @@ def build_report(record: Record) -> str:
         **_settings(record),
     }
     page = _environment().get_template("template.html.j2").render(context)
-    return page.encode("utf-8", "replace").decode()  # names may hold halves of characters
+    return page.encode("utf-8", "replace").decode()  # names may contain lone surrogates, which UTF-8 cannot encode
 
 
 @cache
@@ -89,7 +91,7 @@ def _environment() -> Environment:
 
 
 def embedded(chart: Chart) -> Markup:
-    """A chart as JSON that can stand inside a script element."""
+    """A chart as JSON that can be put inside a script element."""
     views = {name: vars(view) for name, view in chart.views.items()}
     return _json({**chart.figure.to_dict(), "views": views, "first": chart.first})
 
@@ -100,7 +102,7 @@ def _json(value: object) -> Markup:
 
 @cache
 def _frame() -> Context:
-    """What all pages share. The policy allows these two scripts and nothing else, and no address at all."""
+    """What all pages share. The security policy allows these two scripts and no others, and no network access."""
     scripts = [get_plotlyjs(), (HERE / "page.js").read_text(encoding="utf-8")]
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     return {
@@ -130,15 +132,15 @@ def _heading(record: Record, encoding: Encoding) -> Context:
 
 
 def _overview(record: Record, evaluations: Evaluations) -> Context:
-    summary, course = tables.summary_of(record, evaluations), course_of(evaluations)
+    summary, improvements = tables.summary_of(record, evaluations), improvements_of(evaluations)
     restarts = [run.evaluations_before for run in record.runs[1:]]
-    approaches = int((course.violation > 0).sum()) > 1
+    was_infeasible = int((improvements.violation > 0).sum()) > 1
     return {
         "summary": summary,
         "constrained": evaluations.constrained,
         "best_design": tables.components(record.space, summary.best.params) if summary.best else [],
-        "best_value": figures.best_value(course, evaluations, record.settings["target"], restarts),
-        "violation": figures.violation(course) if approaches else None,
+        "best_value": figures.best_value(improvements, evaluations, record.settings["target"], restarts),
+        "violation": figures.violation(improvements) if was_infeasible else None,
     }
 
 

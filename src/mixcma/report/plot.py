@@ -1,4 +1,4 @@
-"""The plot of a result: its best value over evaluations."""
+"""The plot of a result: the best value over evaluations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mixcma.search.progress import LOG_FROM
 from mixcma.store import read
 
 
-class HasCourse(Protocol):
-    """What a `Result` knows of its course."""
+class HasImprovements(Protocol):
+    """The part of a `Result` that the plot needs."""
 
     @property
     def improvements(self) -> tuple[Best, ...]: ...
@@ -29,10 +29,10 @@ class HasCourse(Protocol):
     def run_file(self) -> Path | None: ...
 
 
-def plot_result(result: HasCourse) -> Figure:
-    """The best value over evaluations, dashed while nothing was feasible.
+def plot_result(result: HasImprovements) -> Figure:
+    """Plot the best value over evaluations, with a dashed line for as long as no point was feasible.
 
-    Where the run was kept in a file, all values are shown behind it.
+    If the run was kept in a file, all values are shown in the background.
     """
     figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
     shown = [best.value for best in result.improvements]
@@ -48,7 +48,7 @@ def plot_result(result: HasCourse) -> Figure:
 
 
 def _all_values(axes: Axes, evaluations: Evaluations) -> list[float]:
-    """Every finite value as a dot, or an even selection of them; the values drawn."""
+    """Draw every finite value, or an even selection of them, as a dot; return the values that were drawn."""
     index = np.flatnonzero(np.isfinite(evaluations.value))
     index = index[thinned(len(index), LARGE)]
     axes.plot(index + 1, evaluations.value[index], ".", color=MARK, markersize=2.5, alpha=0.6, label="evaluations")

@@ -1,4 +1,4 @@
-"""How to make a run again, and how to go on with it: as code and as commands."""
+"""How to repeat a run, and how to continue it: as Python code and as commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGAIN = "again.db"
 
 
 def python_call(record: Record) -> str:
-    """The call of `minimize` that makes the same run again."""
+    """The call of `minimize` that repeats the run."""
     settings = record.settings
     options = _options(record)
     used = {type(variable).__name__ for variable in record.space.values()} | {"Space", "minimize"}
@@ -32,9 +32,11 @@ def python_call(record: Record) -> str:
     lines += [f"    {option}," for option in options]
     lines += [f"    run_file={AGAIN!r},", ")"]
     if settings["asynchronous"]:
-        lines.append("# An asynchronous run depends on the times of its evaluations: it will not be the same.")
+        lines.append(
+            "# An asynchronous run depends on how long each evaluation takes, so it cannot be repeated exactly."
+        )
     if _warm_started(record):
-        lines.append("# Its start was shaped by points from elsewhere: pass the same history= again.")
+        lines.append("# The run was started with history=: pass the same points again.")
     return "\n".join(lines)
 
 
@@ -44,7 +46,7 @@ def python_resume(record: Record) -> str:
 
 
 def commands(record: Record) -> str | None:
-    """The same as commands, for a run that `mixcma run` has begun."""
+    """The commands that repeat and continue a run; None if it was not started by `mixcma run`."""
     problem = record.settings.get("notes", {}).get("problem")
     if problem is None:
         return None
@@ -55,7 +57,7 @@ def commands(record: Record) -> str | None:
 
 def variable_code(variable: Variable) -> str:
     """A variable as it is written in Python."""
-    given = _unusual(variable)
+    given = _non_defaults(variable)
     first = ("low", "high") if {"low", "high"} <= given.keys() else ("values",)
     parts = [_literal(given.pop(name)) for name in first if name in given]
     parts += [f"{name}={_literal(value)}" for name, value in given.items()]
@@ -63,7 +65,7 @@ def variable_code(variable: Variable) -> str:
 
 
 def method_code(described: Mapping[str, Any]) -> str:
-    """A method by its name, or with the options that differ from their defaults."""
+    """A method as it is written in Python: its name, or its class with the options that differ from their defaults."""
     for name, method in METHODS.items():
         if described == describe_method(method):
             return repr(name)
@@ -71,11 +73,11 @@ def method_code(described: Mapping[str, Any]) -> str:
     if kind is None:
         return f"{described['type']}(...)"
     options = {name: value for name, value in described.items() if name != "type"}
-    return _call(kind.__name__, _unusual(kind(**options)))
+    return _call(kind.__name__, _non_defaults(kind(**options)))
 
 
 def _options(record: Record) -> list[str]:
-    """The arguments that differ from their defaults, and those that every run should have."""
+    """The arguments that differ from their defaults, and those that every call should state."""
     settings, space = record.settings, record.space
     options = [f"budget={settings['budget']}", f"seed={settings['seed']}"]
     usual: dict[str, object] = {
@@ -85,24 +87,24 @@ def _options(record: Record) -> list[str]:
         "asynchronous": False,
         "cache": space.size is not None,
     }
-    # one restart is not True, though the two are equal
+    # compared as text, because restarts=1 and restarts=True are equal but mean different things
     options += [f"{name}={settings[name]!r}" for name, value in usual.items() if repr(settings[name]) != repr(value)]
     if settings["method"] != describe_method(METHODS[DEFAULT_METHOD]):
         options.append(f"method={method_code(settings['method'])}")
     stopping = Stopping(**settings["stopping"])
     if stopping != Stopping():
-        options.append(f"stopping={_call('Stopping', _unusual(stopping))}")
+        options.append(f"stopping={_call('Stopping', _non_defaults(stopping))}")
     x0 = [row.params for row in record.rows if row.generation < 0]
     return [*options, f"x0={x0!r}"] if x0 else options
 
 
 def _warm_started(record: Record) -> bool:
-    """Whether the first distribution is not the one that every run starts with."""
+    """Whether the first distribution differs from the one that runs start with by default."""
     first = next((row for row in record.generations if (row.run, row.generation) == (0, 0)), None)
     return first is not None and not np.allclose(first.deviation, 1.0)
 
 
-def _unusual(value: Any) -> dict[str, Any]:
+def _non_defaults(value: Any) -> dict[str, Any]:
     """The fields of a dataclass that differ from their defaults."""
     given = {item.name: getattr(value, item.name) for item in fields(value)}
     return {item.name: given[item.name] for item in fields(value) if given[item.name] != item.default}

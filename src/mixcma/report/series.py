@@ -1,4 +1,4 @@
-"""A record as numbers over time: what the figures show."""
+"""The numbers of a record over time, as the figures show them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from scipy.special import ndtr
 from mixcma.core.coordinates import Coordinates, cell_index, threshold_above, values_at
 from mixcma.latent.encoding import Encoding
 from mixcma.report.text import number
+from mixcma.search.settings import method_from
 from mixcma.space import Bool, Categorical, Discrete, Int, Value, Variable
 from mixcma.store import Record, Row
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# The most points that a line has, in a large figure and in one of many small ones.
+# The largest number of points per line: in a large figure, and in each of many small ones.
 LARGE, SMALL = 1000, 250
-# A variable with at most so many values has all of them shown; of more, these are the most probable ones.
+# If a variable has at most FEW_VALUES values, all of them are shown; otherwise the VALUES_SHOWN most probable ones.
 FEW_VALUES, VALUES_SHOWN = 12, 10
-# Of a variable with more values than this, only those near the means are looked at.
+# If a variable has more than ALL_VALUES values, only those within NEAR cells of the means are considered.
 ALL_VALUES, NEAR = 500, 3
 
 
 def thinned(length: int, most: int) -> IntArray:
-    """At most so many indices of a series, evenly spread, with the first and the last."""
+    """At most `most` evenly spread indices into a series, including the first and the last."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64)) if length else _NO_INDEX
 
 
@@ -39,11 +40,11 @@ _NO_INDEX: IntArray = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The evaluations that count, in the order in which they did: number 1 is the first."""
+    """The evaluations that count, in the order in which they were counted; the first has the number 1."""
 
     rows: list[Row]
-    value: FloatArray  # inf where it failed
-    violation: FloatArray  # inf where it failed
+    value: FloatArray  # inf if the evaluation failed
+    violation: FloatArray  # inf if the evaluation failed
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -69,7 +70,7 @@ def evaluations_of(record: Record) -> Evaluations:
 
 
 def _until_target(rows: list[Row], target: float | None) -> list[Row]:
-    """Evaluations behind the one that reached the target are in the file, but do not count."""
+    """Drop what was evaluated after the target was reached: it is in the file, but does not count."""
     for index, row in enumerate(rows):
         if target is not None and row.outcome is not None and row.outcome.feasible and row.outcome.value <= target:
             return rows[: index + 1]
@@ -81,16 +82,16 @@ def _failed(row: Row) -> bool:
 
 
 @dataclass(frozen=True)
-class Course:
-    """The best so far, where it changed: feasible before infeasible, then by violation, then by value."""
+class Improvements:
+    """The evaluations that were better than all before them: less violation, or as much violation and a lower value."""
 
-    at: IntArray  # numbers of evaluations
+    at: IntArray  # the numbers of these evaluations
     value: FloatArray
     violation: FloatArray
-    end: int  # number of the last evaluation
+    end: int  # the number of the last evaluation of the run
 
-    def part(self, feasible: bool) -> tuple[FloatArray, FloatArray]:
-        """The corners of the steps while the best is feasible, or while it is not."""
+    def steps(self, feasible: bool) -> tuple[FloatArray, FloatArray]:
+        """The corners of the step line for as long as the best is feasible, or for as long as it is not."""
         mine = (self.violation == 0.0) == feasible
         if not mine.any():
             return np.empty(0), np.empty(0)
@@ -99,15 +100,15 @@ class Course:
         return np.append(self.at[mine], until).astype(float), np.append(self.value[mine], self.value[last])
 
 
-def course_of(evaluations: Evaluations) -> Course:
-    """The improvements, at most `LARGE` of them."""
+def improvements_of(evaluations: Evaluations) -> Improvements:
+    """At most `LARGE` of the improvements, evenly spread."""
     improved, best = list[int](), (math.inf, math.inf)
     for index, key in enumerate(zip(evaluations.violation.tolist(), evaluations.value.tolist())):
         if key < best:
             improved.append(index)
             best = key
     at = np.array(improved, dtype=np.int64)[thinned(len(improved), LARGE)]
-    return Course(at + 1, evaluations.value[at], evaluations.violation[at], len(evaluations))
+    return Improvements(at + 1, evaluations.value[at], evaluations.violation[at], len(evaluations))
 
 
 # Generations
@@ -115,11 +116,11 @@ def course_of(evaluations: Evaluations) -> Course:
 
 @dataclass(frozen=True)
 class Generations:
-    """The distributions that generations were drawn from, counted through all runs from 1."""
+    """The distributions that the generations were drawn from, numbered from 1 through all runs."""
 
-    number: NDArray[np.float32]  # (G,) half the size of a float, in every trace of the page
+    number: NDArray[np.float32]  # (G,) in single precision, since every trace of the page repeats it
     run: IntArray
-    generation: IntArray  # in its run
+    generation: IntArray  # within its run
     step_size: FloatArray
     axis_ratio: FloatArray
     mean: FloatArray  # (G, N) latent
@@ -133,23 +134,15 @@ class Generations:
         return Generations(*(column[indices] for column in vars(self).values()))
 
     def thinned(self, most: int) -> Generations:
-        """At most so many; a single one as its own beginning and end, so that a line can be drawn."""
+        """At most `most` generations; a single one becomes a beginning and an end, so that a line can be drawn."""
         if len(self) == 1:
             return replace(self[np.array([0, 0])], number=self.number[0] + np.array([-0.5, 0.5], dtype=np.float32))
         return self[thinned(len(self), most)]
 
 
 def encoding_of(record: Record) -> Encoding:
-    """The latent coordinates that the run was made in: those that the kept probabilities belong to."""
-    numbers, categories = Encoding(record.space), Encoding(record.space, "categories")
-    kept = len(record.generations[0].theta) if record.generations else 0
-    return categories if kept and kept == _probabilities(categories) else numbers
-
-
-def _probabilities(encoding: Encoding) -> int:
-    """How many the choices of all categories have."""
-    choices = encoding.coordinates.choices
-    return int(len(choices) * choices.max(initial=1))
+    """The encoding with which the run was searched."""
+    return Encoding(record.space, method_from(record.settings["method"]).takes_categories)
 
 
 def generations_of(record: Record, encoding: Encoding) -> Generations:
@@ -169,7 +162,7 @@ def generations_of(record: Record, encoding: Encoding) -> Generations:
 
 
 def restarts_of(generations: Generations) -> list[int]:
-    """The numbers of the generations that runs after the first begin with."""
+    """The number of the first generation of each restart."""
     return [int(first) for first in generations.number[1:][np.diff(generations.run) > 0]]
 
 
@@ -178,9 +171,9 @@ def restarts_of(generations: Generations) -> list[int]:
 
 @dataclass(frozen=True)
 class Spread:
-    """What the mean and mean -+ standard deviation stand for, and the deviation, over generations, in own units.
+    """The mean of a variable, mean -+ standard deviation, and that deviation, per generation, in the variable's units.
 
-    On a log scale the deviation is that of the logarithm: relative, where it is small.
+    On a log scale the deviation is that of the logarithm; where it is small, it is the relative deviation.
     """
 
     name: str
@@ -193,7 +186,7 @@ class Spread:
 
 
 def spreads_of(encoding: Encoding, generations: Generations) -> list[Spread]:
-    """One for every free variable that is a number to the search, in the order of the space."""
+    """One per free variable that the search treats as a number, in the order of the space."""
     column = {name: j for j, name in enumerate(encoding.names)}
     numbers = [name for name in encoding.space.free if not encoding.axes[column[name]].category]
     return [_spread(encoding, name, generations, column[name]) for name in numbers]
@@ -202,7 +195,7 @@ def spreads_of(encoding: Encoding, generations: Generations) -> list[Spread]:
 def _spread(encoding: Encoding, name: str, generations: Generations, j: int) -> Spread:
     line, mean, deviation = encoding.axes[j], generations.mean, generations.deviation
     evenly_spaced = line.cells > 0 and line.values is None and not line.log
-    with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell
+    with np.errstate(over="ignore"):  # values that overflow are clipped to a bound or to the last cell
         middle, low, high = (
             values_at(encoding.coordinates, latent)[:, j] for latent in (mean, mean - deviation, mean + deviation)
         )
@@ -215,18 +208,20 @@ def _spread(encoding: Encoding, name: str, generations: Generations, j: int) -> 
 
 @dataclass(frozen=True)
 class Shares:
-    """The probability of a discrete variable's values over generations; those not listed are `others`."""
+    """The probabilities of a discrete variable's values per generation; `others` sums up the values not listed."""
 
     name: str
     variable: Variable
     values: list[str]
     probability: FloatArray  # (values, G)
     others: FloatArray | None  # (G,)
-    margin: FloatArray | None  # (G,) the least probability of a step away, to either side; None without a margin
+    margin: (
+        FloatArray | None
+    )  # (G,) the least probability of leaving the mean's value to either side; None without a margin
 
 
 def shares_of(record: Record, encoding: Encoding, generations: Generations) -> list[Shares]:
-    """One for every discrete variable that is free, in the order of the space."""
+    """One per free discrete variable, in the order of the space."""
     column = {name: j for j, name in enumerate(encoding.names)}
     alpha = margin_of(record, encoding, generations)
     discrete = [name for name, variable in encoding.space.free.items() if variable.size is not None]
@@ -238,8 +233,8 @@ def _shares(encoding: Encoding, name: str, j: int, generations: Generations, alp
     if encoding.axes[j].category:
         theta = generations.theta[:, j - encoding.dimension]  # (G, K)
         return _choices(name, variable, theta.T[: variable.size])
-    home = cell_index(coordinates, generations.mean)[:, j]
-    cells = _candidates(home, int(coordinates.last[j]))
+    mean_cell = cell_index(coordinates, generations.mean)[:, j]
+    cells = _cells_to_consider(mean_cell, int(coordinates.last[j]))
     probability = cell_probabilities(coordinates, j, cells, generations.mean[:, j], generations.deviation[:, j])
     shown = _most_probable(probability)
     listed = probability[shown]
@@ -250,12 +245,12 @@ def _shares(encoding: Encoding, name: str, j: int, generations: Generations, alp
         values=[number(value_of_cell(variable, int(cell))) for cell in cells[shown]],
         probability=listed,
         others=None if whole else np.maximum(0.0, 1.0 - listed.sum(axis=0)),
-        margin=None if alpha is None else _least_step(alpha, home, float(coordinates.last[j])),
+        margin=None if alpha is None else _least_probability(alpha, mean_cell, float(coordinates.last[j])),
     )
 
 
 def _choices(name: str, variable: Variable, probability: FloatArray) -> Shares:
-    """Of a category: its probabilities are what the search learns."""
+    """The shares of a category, whose probabilities the search learns directly."""
     shown = _most_probable(probability)
     listed = probability[shown]
     return Shares(
@@ -268,20 +263,20 @@ def _choices(name: str, variable: Variable, probability: FloatArray) -> Shares:
     )
 
 
-def _candidates(home: FloatArray, last: int) -> FloatArray:
-    """The cells that may be worth showing: all, or those around the means."""
+def _cells_to_consider(mean_cell: FloatArray, last: int) -> FloatArray:
+    """The cells that may be worth showing: all of them, or those around the means."""
     if last < ALL_VALUES:
         return np.arange(last + 1, dtype=float)
-    near = home[:, None] + np.arange(-NEAR, NEAR + 1)
+    near = mean_cell[:, None] + np.arange(-NEAR, NEAR + 1)
     return np.unique(np.clip(near, 0, last))
 
 
 def cell_probabilities(
     coordinates: Coordinates, j: int, cells: FloatArray, mean: FloatArray, deviation: FloatArray
 ) -> FloatArray:
-    """The probability of cells (K,) of coordinate j under normal distributions (G,): (K, G).
+    """The probabilities of the cells (K,) of coordinate j under normal distributions (G,); shape (K, G).
 
-    Taken from the tail that is nearer, so that small probabilities have all their digits.
+    They are computed from the nearer tail, so that small probabilities keep all their digits.
     """
     columns = (len(cells), len(coordinates.last))
     upper = threshold_above(coordinates, np.broadcast_to(cells[:, None], columns))[:, j]
@@ -289,13 +284,13 @@ def cell_probabilities(
     upper = np.where(cells >= coordinates.last[j], np.inf, upper)
     lower = np.where(cells <= 0, -np.inf, lower)
     with np.errstate(over="ignore"):
-        held = np.maximum(deviation, np.finfo(float).tiny)
-        a, b = (lower[:, None] - mean) / held, (upper[:, None] - mean) / held
+        divisor = np.maximum(deviation, np.finfo(float).tiny)
+        a, b = (lower[:, None] - mean) / divisor, (upper[:, None] - mean) / divisor
     return np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
 
 
 def _most_probable(probability: FloatArray) -> IntArray:
-    """The rows with the largest probability over all generations, in their own order."""
+    """The indices of the rows that are most probable over all generations, in ascending order."""
     if len(probability) <= FEW_VALUES:
         return np.arange(len(probability))
     largest = np.argsort(-probability.sum(axis=1), kind="stable")[:VALUES_SHOWN]
@@ -314,7 +309,7 @@ def value_of_cell(variable: Variable, cell: int) -> Value:
 
 
 def margin_of(record: Record, encoding: Encoding, generations: Generations) -> FloatArray | None:
-    """The margin of each generation, (G,): 1 / (N lambda) unless it was chosen; None without one."""
+    """The margin of each generation, (G,): 1 / (N lambda) by default; None for methods without a margin."""
     method = record.settings["method"]
     if method["type"] != "Margin":
         return None
@@ -322,6 +317,6 @@ def margin_of(record: Record, encoding: Encoding, generations: Generations) -> F
     return 1 / (encoding.dimension * popsize) if method["alpha"] is None else np.full(len(popsize), method["alpha"])
 
 
-def _least_step(alpha: FloatArray, home: FloatArray, last: float) -> FloatArray:
-    """Section 4 of the paper: alpha at either end of the values, alpha / 2 to each side between them."""
-    return np.where((home <= 0) | (home >= last), alpha, alpha / 2)
+def _least_probability(alpha: FloatArray, mean_cell: FloatArray, last: float) -> FloatArray:
+    """Section 4 of the paper: alpha in the first and the last cell, alpha / 2 to each side in the cells between."""
+    return np.where((mean_cell <= 0) | (mean_cell >= last), alpha, alpha / 2)

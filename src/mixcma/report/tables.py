@@ -1,4 +1,4 @@
-"""A record as rows of tables: what it comes to, the best points, the runs and the failures."""
+"""The tables of the report: the summary, the best points, the runs and the failures."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from mixcma.store import Record, Row
 
 POINTS_SHOWN = 50
 ERRORS_SHOWN = 50
-# What differs between two texts of the same error: decimal fractions and addresses.
+# The parts in which two messages of the same error may differ: decimal fractions and memory addresses.
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
 
-NOT_ENDED = "It has not ended: it was still running when this page was made, or it was killed."
-NOT_ENDED_ADVICE = "Resume it to go on where it was; nothing that was evaluated is lost."
+NOT_ENDED = "The run has not ended: it was still running when this page was made, or it was killed."
+NOT_ENDED_ADVICE = "If it was killed, resume it: it continues where it stopped, and no evaluation is lost."
 
 
 @dataclass(frozen=True)
 class Point:
-    """One evaluated point, with the number of its evaluation."""
+    """An evaluated point, with the number of its evaluation."""
 
     number: int
     row: Row
@@ -43,7 +43,7 @@ class Point:
 
 
 def best_points(evaluations: Evaluations, most: int = POINTS_SHOWN) -> list[Point]:
-    """Distinct points that succeeded, the best first."""
+    """The best distinct points whose evaluation succeeded, the best first."""
     best: dict[tuple[Value, ...], Point] = {}
     for index, row in enumerate(evaluations.rows):
         outcome = row.outcome
@@ -62,20 +62,20 @@ def _rank(point: Point) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Summary:
-    """The headline numbers."""
+    """The numbers at the top of the page."""
 
     best: Point | None
     evaluations: int
     budget: int
     failures: int
-    known: int  # candidates that were answered from memory
+    known: int  # candidates whose point had been evaluated before
     pending: int
     runs: int
     ended: bool
     stop: str
     advice: str
-    duration: float | None  # from the first evaluation's start to the last one's end, pauses included
-    evaluation_time: float | None  # the median of one evaluation
+    duration: float | None  # from the start of the first evaluation to the end of the last, including pauses
+    evaluation_time: float | None  # the median over the evaluations
 
 
 def summary_of(record: Record, evaluations: Evaluations) -> Summary:
@@ -114,7 +114,7 @@ def _duration(rows: list[Row]) -> float | None:
 
 @dataclass(frozen=True)
 class Component:
-    """A variable of a design: its value, and where in its range that lies, from 0 to 1."""
+    """A variable of a design: its value, and the place of that value within its range, from 0 to 1."""
 
     name: str
     domain: str
@@ -131,7 +131,7 @@ def components(space: Space, params: Params) -> list[Component]:
 
 
 def _place(variable: Variable, value: Value) -> float | None:
-    if isinstance(variable, Categorical):  # its choices have no order
+    if isinstance(variable, Categorical):  # choices have no order
         return None
     low, high = variable.hull
     if not math.isfinite(high - low) or low == high:
@@ -147,12 +147,12 @@ class RunSummary:
     popsize: int
     evaluations: int
     generations: int
-    best: float | None  # its best feasible value
+    best: float | None  # the best feasible value of the run
     stop: str
 
 
 def runs_of(record: Record, evaluations: Evaluations) -> list[RunSummary]:
-    """The first run, and one for every restart."""
+    """One row per run: the first run and every restart."""
     found = []
     for run in record.runs:
         mine = [row.outcome for row in evaluations.rows if row.run == run.run and row.outcome is not None]
@@ -178,18 +178,18 @@ class Failure:
 
     error: str
     count: int
-    numbers: list[int]  # of the evaluations
+    numbers: list[int]  # the numbers of these evaluations
     first: Row
 
     @property
     def title(self) -> str:
-        """The first line that says anything."""
+        """The first line that is not empty."""
         lines = [line.strip() for line in self.error.splitlines() if line.strip()]
         return lines[0] if lines else "no message"
 
 
 def failures_of(evaluations: Evaluations) -> list[Failure]:
-    """Failures by their error, the most frequent first; texts that differ only in decimal fractions are one error."""
+    """Failures grouped by error, the most frequent first; messages may differ in decimal fractions within a group."""
     grouped: dict[str, list[tuple[int, Row]]] = {}
     for index, row in enumerate(evaluations.rows):
         if row.outcome is not None and row.outcome.failed:
@@ -205,5 +205,5 @@ def _failure(members: list[tuple[int, Row]]) -> Failure:
 
 
 def design_text(params: Params) -> str:
-    """A point as a Python dict, exact."""
+    """A point as a Python dict, with all its digits."""
     return "{" + ", ".join(f"{name!r}: {value!r}" for name, value in params.items()) + "}"

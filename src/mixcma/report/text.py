@@ -1,4 +1,4 @@
-"""Numbers, times and variables as people read them."""
+"""Numbers, times and variables as text for people."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import datetime
 from mixcma.search.progress import duration
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Value, Variable
 
-UNENDING = "∞"
+INFINITY = "∞"
 
 
 def number(value: Value, digits: int = 6) -> str:
-    """A value with so many significant digits; integers, booleans and choices in full."""
+    """A value with `digits` significant digits; integers, booleans and choices are written in full."""
     if value is None or isinstance(value, bool | int | str):
         return str(value)
     if math.isinf(value):
-        return UNENDING if value > 0 else f"-{UNENDING}"
+        return INFINITY if value > 0 else f"-{INFINITY}"
     return f"{value:.{digits}g}"
 
 
@@ -36,7 +36,7 @@ def share(part: int, whole: int) -> str:
 
 
 def span(seconds: float) -> str:
-    """A time that may be very short."""
+    """A length of time, which may be very short."""
     if seconds < 1e-6:
         return "under 1 µs"
     if seconds < 1e-3:
@@ -47,12 +47,12 @@ def span(seconds: float) -> str:
 
 
 def moment(epoch: float) -> str:
-    """A date and a time of day, in the time zone of the reader."""
+    """A date and a time of day, in the local time zone."""
     return datetime.fromtimestamp(epoch).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def domain(variable: Variable) -> str:
-    """What values a variable may have."""
+    """The values that a variable may take."""
     if variable.only:
         return "constant"
     if isinstance(variable, Categorical):

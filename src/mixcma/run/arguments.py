@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-from mixcma.core.methods import METHODS, Cma, Margin
+from mixcma.core.methods import METHODS, Margin, Method
 from mixcma.core.stopping import Stopping
 from mixcma.latent.encoding import Encoding
 from mixcma.space import Space
@@ -14,7 +14,7 @@ from mixcma.space import Space
 SMALLEST_POPSIZE = 4
 
 
-def check_categories(method: Cma, encoding: Encoding) -> None:
+def check_categories(method: Method, encoding: Encoding) -> None:
     """Only some methods know categories of three or more choices."""
     listed = [name for name, line in zip(encoding.names, encoding.axes) if line.category]
     if listed and not method.takes_categories:
@@ -31,10 +31,10 @@ def checked_space(space: object) -> Space:
     return space
 
 
-def checked_method(method: object) -> Cma:
+def checked_method(method: object) -> Method:
     if isinstance(method, str) and method in METHODS:
         method = METHODS[method]
-    if not isinstance(method, Cma):
+    if not isinstance(method, Method):
         known = ", ".join(repr(name) for name in METHODS)
         raise ValueError(f"method: expected one of {known} or a method object, but got {method!r}; choose one")
     if isinstance(method, Margin) and method.alpha is not None:

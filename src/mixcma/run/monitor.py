@@ -1,14 +1,11 @@
-"""Course: how a run is going; whether it is to end, or to go back to where it once was better."""
+"""RunMonitor: how a run is going; whether it should end, or go back to where it was better."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mixcma.core.state import NOTHING, SMALLEST_EIGENVALUE
+from mixcma.core.gaussian import SMALLEST_EIGENVALUE
 from mixcma.core.stopping import (
     CONDITION,
     FAILING,
@@ -22,21 +19,20 @@ from mixcma.core.stopping import (
     Window,
     flat_window,
 )
-from mixcma.run.outcome import Told
+from mixcma.run.outcome import NOTHING_YET, Order, Told
 
-# A run whose integers have settled is given up where an earlier one is better by so many times what it lately gained.
+# A run whose integers have settled is given up where an earlier one is better by this many times its latest gain.
 HOPELESS_GAP = 3.0
-# Whether it has strayed is looked at whenever it would stop, and else every so many generations.
+# In the window of flatness a frozen coordinate counts as this part of a live one.
+FROZEN_COUNTS = 2 / 3
+# Whether the run has strayed is checked whenever it would stop, and otherwise every so many generations.
 LOOK_BACK = 8
-# Where the last generations are worse than the best by more than this part of it, they are elsewhere.
+# If the last generations are worse than the best by more than this part of it, they are elsewhere.
 STRAYED = 1e-9
 
-Order = tuple[float, float]  # violation and value: smaller is better
-NEVER: Order = (math.inf, math.inf)
 
-
-class Course:
-    """The best values of the last generations, and what else tells how a run is going.
+class RunMonitor:
+    """The best outcomes of the last generations, and what else tells how a run is going.
 
     Parameters
     ----------
@@ -47,72 +43,85 @@ class Course:
     dimension, floats
         How many coordinates there are, and how many of them have no cells.
     popsize
-        Candidates a generation.
+        Candidates per generation.
     """
 
     def __init__(self, stopping: Stopping, target: float | None, dimension: int, floats: int, popsize: int) -> None:
-        self.to_beat = NEVER  # the best of earlier runs
-        self.returned_to = NEVER  # the best when the search last went back
+        self.best = NOTHING_YET  # of this run
+        self.to_beat = NOTHING_YET  # the best of earlier runs
+        self.returned_to = NOTHING_YET  # the best when the search last went back
         self._stopping, self._target = stopping, target
         self._dimension, self._floats, self._popsize = dimension, floats, popsize
-        self._vary(dimension)
-        self._smallest = self._largest = 1.0  # eigenvalues
+        self._smallest = self._largest = self._variance = 1.0
         self._failed_generations = 0
+        self._width = math.inf  # of the widest integer when the values were last flat
         window = flat_window(dimension, popsize)
         self._values, self._violations = Window(window), Window(window)
+        self.set_varying(dimension)
 
-    def went_on(self, told: Told, varying: int, best: NDArray[np.float64]) -> None:
-        """A generation was told; `varying` and `best`, (2,), are those of the state that drew it."""
+    def record(self, told: Told, varying: int) -> None:
+        """A generation was told; `varying` coordinates of the state that drew it vary, other than by mutation."""
         self._failed_generations = 0
         if varying != self._varying:
-            self._vary(varying)
-        violation, value = told.best_violation, told.best_value
-        if not varying:  # no candidate is the mean: what counts is whether one is better
-            violation, value = min(violation, best[0]), min(value, best[1])
+            self.set_varying(varying)
+        order = told.best_violation, told.best_value
+        self.best = min(self.best, order)
+        # if nothing varies, no candidate is the mean itself, and what counts is whether one is better
+        violation, value = order if varying else self.best
         self._violations.add(violation)
         self._values.add(value)
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """A whole generation failed."""
         self._failed_generations += 1
 
-    def went_back(self, best: Order, varying: int) -> None:
+    def record_return(self, varying: int) -> None:
         """The search goes on from the best point of the run, with its integers."""
-        self.returned_to = best
-        self._vary(varying)
-        self._smallest = self._largest = 1.0
-        self._values.forget()
-        self._violations.forget()
+        self.returned_to = self.best
+        self.set_varying(varying)
+        self.record_decomposition(1.0, 1.0, 1.0)
+        self._forget()
 
-    def decomposed(self, eigenvalues: NDArray[np.float64]) -> None:
-        """Those of C, in ascending order."""
-        self._smallest, self._largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    def record_decomposition(self, smallest: float, largest: float, variance: float) -> None:
+        """The extreme eigenvalues of C, and the smallest variance of the candidates as a multiple of sigma^2."""
+        self._smallest, self._largest, self._variance = smallest, largest, variance
 
-    def stop_reason(self, sigma: float, best: NDArray[np.float64]) -> StopReason | None:
-        """Why the run is to end, if it is."""
+    def stop_reason(self, sigma: float) -> StopReason | None:
+        """Why the run should end, if it should."""
         limits, smallest, largest = self._stopping, self._smallest, self._largest
         if self._failed_generations >= limits.failing_generations:
             return FAILING
         in_range = 1 / LARGEST_SCALE < sigma < LARGEST_SCALE and largest < LARGEST_SCALE
         if not in_range or smallest <= SMALLEST_EIGENVALUE:
             return NUMERICAL
-        if sigma * sigma * smallest < limits.min_variance:
+        if sigma * sigma * self._variance < limits.min_variance:
             return VARIANCE
         if largest > limits.max_condition * smallest:
             return CONDITION
         flat = limits.flat_tolerance
         if flat is not None:
-            length = self._window
+            length = self._flat_window
             if self._values.is_flat(flat, self._target, length) and self._violations.is_flat(flat, None, length):
                 return FLAT
-        return OUTDONE if self._is_outdone(best) else None
+        return OUTDONE if self._is_outdone() else None
 
-    def has_strayed(self, best: NDArray[np.float64], generation: int, stop: StopReason | None) -> bool:
+    def still_narrows(self, width: float) -> bool:
+        """Whether a search whose values are flat has halved the width of its widest integer, in cells, since last time.
+
+        An integer next to the end of a wide range gains nothing until its Gaussian is as narrow as a few cells.
+        """
+        if width <= 1.0 or width >= self._width / 2:
+            return False
+        self._width = width
+        self._forget()
+        return True
+
+    def has_strayed(self, generation: int, stop: StopReason | None) -> bool:
         """Whether the integers have settled and the search goes on, or is about to end, where it once was better."""
         if not self._floats or self._varying > self._floats or not (stop or generation % LOOK_BACK == 0):
             return False
-        violation, value = order_of(best)
-        if value >= NOTHING or (violation, value) >= self.returned_to:
+        violation, value = self.best
+        if not math.isfinite(value) or self.best >= self.returned_to:
             return False
         length, gains = self._window, 0.0 if stop else HOPELESS_GAP
         if self._violations.least(length) > violation:
@@ -126,41 +135,47 @@ class Course:
             "failed_generations": self._failed_generations,
             "values": self._values.snapshot(),
             "violations": self._violations.snapshot(),
+            "width": self._width,
+            "best_order": list(self.best),
             "to_beat": list(self.to_beat),
             "returned_to": list(self.returned_to),
         }
 
-    def restore(self, numbers: dict[str, Any], varying: int, eigenvalues: NDArray[np.float64]) -> None:
+    def restore(self, numbers: dict[str, Any], varying: int) -> None:
         self._failed_generations = numbers["failed_generations"]
-        self._vary(varying)
+        self.set_varying(varying)
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
-        self.to_beat, self.returned_to = order_of(numbers["to_beat"]), order_of(numbers["returned_to"])
-        self.decomposed(eigenvalues)
+        self._width = numbers["width"]
+        self.best, self.to_beat, self.returned_to = (
+            (float(numbers[name][0]), float(numbers[name][1])) for name in ("best_order", "to_beat", "returned_to")
+        )
 
-    def forgive(self) -> None:
-        """Whoever goes on after failures has changed something: it gets as many generations again."""
+    def reset_failures(self) -> None:
+        """Whoever goes on after failures has changed something: the run gets as many generations again."""
         self._failed_generations = 0
 
-    def _vary(self, varying: int) -> None:
-        """So many coordinates vary, other than by mutation.
+    def set_varying(self, varying: int) -> None:
+        """How many coordinates vary, other than by mutation.
 
-        Where no integer does any more, but floats do, fewer generations tell whether the run goes on.
+        Once no integer does, but floats do, fewer generations tell whether the run is getting anywhere. Before it is
+        given up as flat, mutations of the others get their chance too.
         """
-        settled = 0 < varying <= self._floats
-        self._varying, self._window = varying, flat_window(varying if settled else self._dimension, self._popsize)
+        self._varying = varying
+        n = varying if 0 < varying <= self._floats else self._dimension
+        self._window = flat_window(n, self._popsize)
+        self._flat_window = flat_window(n + FROZEN_COUNTS * (self._dimension - n), self._popsize)
 
-    def _is_outdone(self, best: NDArray[np.float64]) -> bool:
+    def _forget(self) -> None:
+        self._values.forget()
+        self._violations.forget()
+
+    def _is_outdone(self) -> bool:
         """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
-        if self.to_beat[1] >= NOTHING or self._floats == self._dimension or self._varying > self._floats:
+        to_beat: Order = self.to_beat
+        if not math.isfinite(to_beat[1]) or self._floats == self._dimension or self._varying > self._floats:
             return False
         length = self._window
-        (violation, value), (violation_to_beat, value_to_beat) = order_of(best), self.to_beat
-        if violation != violation_to_beat:
-            return bool(violation - violation_to_beat > HOPELESS_GAP * self._violations.gained(length))
-        return bool(value - value_to_beat > HOPELESS_GAP * self._values.gained(length))
-
-
-def order_of(numbers: NDArray[np.float64] | list[float]) -> Order:
-    violation, value = numbers
-    return float(violation), float(value)
+        if self.best[0] != to_beat[0]:
+            return self.best[0] - to_beat[0] > HOPELESS_GAP * self._violations.gained(length)
+        return self.best[1] - to_beat[1] > HOPELESS_GAP * self._values.gained(length)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.freezing import returned
-from mixcma.core.methods import Cma, Setting, tell
+from mixcma.core.gaussian import Start
+from mixcma.core.method import Method, State
 from mixcma.core.sampling import Sample
-from mixcma.core.state import State, decompose, initial_state
 from mixcma.core.stopping import FAILING, FLAT, REASONS, VARIANCE, Stopping, StopReason
-from mixcma.core.strategy import strategy
 from mixcma.latent.encoding import Encoding
 from mixcma.run.arguments import (
     check_categories,
@@ -25,10 +23,11 @@ from mixcma.run.arguments import (
     checked_space,
     checked_stopping,
 )
-from mixcma.run.monitor import Course, order_of
+from mixcma.run.monitor import RunMonitor
 from mixcma.run.noise import NoiseSource, fresh_seed
-from mixcma.run.outcome import Outcome, Told, read_outcomes
-from mixcma.run.warm_start import History, started_at, warm_start
+from mixcma.run.outcome import Order, Outcome, Told, read_outcomes
+from mixcma.run.snapshot import Snapshot, arrays_of, state_from
+from mixcma.run.warm_start import History, started_at, started_from, warm_start
 from mixcma.space import Params, Space
 
 DEFAULT_METHOD = "mix"
@@ -41,6 +40,7 @@ class Draw(NamedTuple):
     run: int
     generation: int
     sample: Sample
+    penalty: NDArray[np.float64] | float
 
 
 class Candidate:
@@ -70,18 +70,11 @@ class Candidate:
     @property
     def penalty(self) -> float:
         """What the method adds to this candidate's value before ranking (``"im-box"``), else 0."""
-        penalty = self._draw.sample.penalty
-        return 0.0 if penalty is None else float(penalty[self.index])
+        penalty = self._draw.penalty
+        return penalty if isinstance(penalty, float) else float(penalty[self.index])
 
     def __repr__(self) -> str:
         return f"Candidate({self.params!r}, generation={self.generation}, index={self.index})"
-
-
-class Snapshot(NamedTuple):
-    """A run between two generations: plain numbers and texts, and arrays."""
-
-    numbers: dict[str, Any]
-    arrays: dict[str, NDArray[np.float64]]
 
 
 class Best(NamedTuple):
@@ -97,8 +90,8 @@ class Best(NamedTuple):
         return self.violation == 0.0
 
     @property
-    def order(self) -> tuple[float, float]:
-        """As of `Outcome`: smaller is better."""
+    def order(self) -> Order:
+        """Smaller is better."""
         return self.violation, self.value
 
 
@@ -116,7 +109,7 @@ class Optimizer:
     seed
         The same seed gives the same run; None draws one, kept in `seed`.
     popsize
-        Candidates a generation; default 4 + floor(3 ln N).
+        Candidates per generation; default 4 + floor(3 ln N).
     mean
         Initial means by name, instead of those of the variables.
     history
@@ -144,7 +137,7 @@ class Optimizer:
         self,
         space: Space,
         *,
-        method: str | Cma = DEFAULT_METHOD,
+        method: str | Method = DEFAULT_METHOD,
         seed: int | None = None,
         popsize: int | None = None,
         mean: Mapping[str, float] | NDArray[np.float64] | None = None,
@@ -158,21 +151,23 @@ class Optimizer:
         self.seed = fresh_seed() if seed is None else checked_seed(seed)
         self.run = checked_count("run", run, 0)
         self.stopping = checked_stopping(stopping)
-        self.encoding = Encoding(space, self.method.pairs)
-        self.setting = setting_of(self.encoding, checked_popsize(popsize))
+        self.encoding = Encoding(space, self.method.takes_categories)
         check_categories(self.method, self.encoding)
-        self.state = warm_start(self.encoding, history)
+        self.setting = self.method.setting(self.encoding.coordinates, checked_popsize(popsize))
+        self._start = warm_start(self.encoding, history)
         if mean is not None:
             start = started_at(self.encoding, self._latent_mean(mean))
-            self.state = self.state._replace(m=start.m, theta=start.theta)
+            self._start = self._start._replace(m=start.m, theta=start.theta)
+        self.state: State
+        self._begin(self._start)
         self.evaluations = 0
         self.failures = 0
         self.best: Best | None = None
         self.stop: StopReason | None = None
-        self.noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.needs_uniforms)
+        self.noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.takes_uniforms)
         floats = self.setting.strategy.dimension - int(self.encoding.coordinates.margin.sum())
-        self.course = Course(self.stopping, target, self.encoding.dimension, floats, self.popsize)
-        self.course.decomposed(self.state.eigenvalues)
+        self.monitor = RunMonitor(self.stopping, target, self.encoding.dimension, floats, self.popsize)
+        self._record_decomposition()
         self._asked: list[Candidate] | None = None
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
 
@@ -197,7 +192,7 @@ class Optimizer:
                 "call tell(candidates, values) with all of its candidates first"
             )
         sample = self.method.sample(self.setting, self.state, self.noise(self._draws))
-        draw = Draw(self.run, self._draws, sample)
+        draw = Draw(self.run, self._draws, sample, self.method.penalty(self.setting, sample.v))
         params = self.encoding.decode(sample.v, sample.cells)
         self._asked = list(map(Candidate, params, itertools.count(), itertools.repeat(draw)))
         return list(self._asked)
@@ -217,22 +212,23 @@ class Optimizer:
         """Close a generation: learn from its samples, unless all of them failed."""
         self._draws += 1
         if told.failures == len(told.values):
-            self.course.failed()
+            self.monitor.record_failure()
         else:
             self._update(sample, told)
-        self.stop = self.course.stop_reason(self.step_size, self.state.best)
-        if self.stop in (None, FLAT, VARIANCE) and self._has_strayed():
+        self.stop = self.monitor.stop_reason(self.step_size)
+        if self.stop is FLAT and self.monitor.still_narrows(self._widest()):
+            self.stop = None
+        if self.stop in (None, FLAT, VARIANCE) and self.monitor.has_strayed(self._draws, self.stop):
             self._return_to_best()
 
     def follow(self, earlier: Optimizer) -> None:
         """Come after another run of the same search, and be given up where there is no hope of being better."""
-        self.course.to_beat = min(earlier.course.to_beat, order_of(earlier.state.best))
+        self.monitor.to_beat = min(earlier.monitor.to_beat, earlier.monitor.best)
 
     def move_to(self, params: Params) -> None:
         """Start from `params`: the mean becomes that point, and half of all first choices are its own."""
-        point, even = self.encoding.encode(params), initial_state(self.state.m, self.encoding.coordinates.choices).theta
-        chosen = point[self.setting.strategy.dimension :, None] == np.arange(even.shape[-1])
-        self.state = self.state._replace(m=point, theta=(even + chosen) / 2)
+        start = started_from(self.encoding, self.encoding.encode(params))
+        self._begin(self._start._replace(m=start.m, theta=start.theta))
 
     def snapshot(self) -> Snapshot:
         """All that this run is between two generations."""
@@ -242,25 +238,27 @@ class Optimizer:
             "draws": self._draws,
             "evaluations": self.evaluations,
             "failures": self.failures,
-            **self.course.snapshot(),
+            **self.monitor.snapshot(),
             "stop": self.stop and self.stop.name,
             "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
         }
-        return Snapshot(numbers, {name: np.asarray(getattr(self.state, name)) for name in State._fields[:-1]})
+        return Snapshot(numbers, arrays_of(self.state))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot of a run with the same settings, as if nothing had been in between."""
         numbers, best = snapshot.numbers, snapshot.numbers["best"]
-        start = initial_state(snapshot.arrays["m"], self.encoding.coordinates.choices)
-        arrays = {name: array.reshape(np.shape(getattr(start, name))) for name, array in snapshot.arrays.items()}
-        self.state = start._replace(**arrays, generation=numbers["generation"])
+        self.state = state_from(self.state, snapshot)
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
-        self.course.restore(numbers, self.method.varying(self.setting, self.state), self.state.eigenvalues)
+        self.monitor.restore(numbers, self.method.varying(self.setting, self.state))
+        self._record_decomposition()
         self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
         self.stop = numbers["stop"] and REASONS[numbers["stop"]]
         if self.stop is FAILING:
             self.stop = None
-            self.course.forgive()
+            self.monitor.reset_failures()
+
+    def _begin(self, start: Start) -> None:
+        self._start, self.state = start, self.method.initial_state(self.setting, start)
 
     def _in_order(self, candidates: list[Candidate], outcomes: list[T]) -> list[T]:
         """The outcomes in the order of `ask`, after checking that they are all there, once."""
@@ -303,21 +301,29 @@ class Optimizer:
         self.evaluations += len(asked)
 
     def _update(self, sample: Sample, told: Told) -> None:
-        self.course.went_on(told, self.method.varying(self.setting, self.state), self.state.best)
-        self.state = tell(self.method, self.setting, self.state, sample, told.values, told.violations)
+        self.monitor.record(told, self.method.varying(self.setting, self.state))
+        self.state = self.method.tell(self.setting, self.state, sample, told.values, told.violations)
         if self.state.generation % self.setting.strategy.eigen_interval == 0:
-            self.state = decompose(self.state)
-            self.course.decomposed(self.state.eigenvalues)
+            self.state = self.method.decomposed(self.state)
+            self._record_decomposition()
 
-    def _has_strayed(self) -> bool:
-        follows = self.method.follows_the_leader
-        return follows and self.course.has_strayed(self.state.best, self._draws, self.stop)
+    def _record_decomposition(self) -> None:
+        eigenvalues, variance = self.state.eigenvalues, float(self.method.smallest_variance(self.setting, self.state))
+        per_sigma_sq = variance / self.step_size**2
+        self.monitor.record_decomposition(float(eigenvalues[0]), float(eigenvalues[-1]), per_sigma_sq)
 
     def _return_to_best(self) -> None:
-        """Go on from the best point of the run, with its integers."""
-        best, self.stop = order_of(self.state.best), None
-        self.state = returned(self.setting.coordinates, self.state)
-        self.course.went_back(best, self.method.varying(self.setting, self.state))
+        """Go on from the best point of the run, with its integers, if the method does that."""
+        state = self.method.back_at_best(self.setting, self.state)
+        if state is not None:
+            self.state, self.stop = state, None
+            self.monitor.record_return(self.method.varying(self.setting, state))
+
+    def _widest(self) -> float:
+        """The largest standard deviation of an integer, in cells."""
+        coordinates = self.encoding.coordinates
+        S = np.where(coordinates.margin, coordinates.granularity, np.inf)
+        return float(np.max(self.method.spread(self.state) / S))
 
     def _latent_mean(self, mean: Mapping[str, float] | NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(mean, Mapping):
@@ -333,9 +339,3 @@ class Optimizer:
                 f"{mean!r:.80}; pass a dict"
             )
         return latent.astype(np.float64)
-
-
-def setting_of(encoding: Encoding, popsize: int | None) -> Setting:
-    """The constants of a search through an encoded space."""
-    categories = len(encoding.coordinates.choices)
-    return Setting(strategy(encoding.dimension - categories, popsize, categories=categories), encoding.coordinates)

@@ -11,6 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+# How outcomes are ordered: less violation before more, then the smaller value. Smaller is better.
+Order = tuple[float, float]
+NOTHING_YET: Order = (math.inf, math.inf)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -47,8 +51,8 @@ class Outcome:
         return self.violation == 0.0
 
     @property
-    def order(self) -> tuple[float, float]:
-        """Smaller is better: feasible before infeasible, then less violation, then less value."""
+    def order(self) -> Order:
+        """Smaller is better."""
         return self.violation, self.value
 
     @property

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.namespace import Array
+from mixcma.core.method import State
 from mixcma.core.sampling import Sample
-from mixcma.core.state import State
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome, read_outcomes
 from mixcma.space import Params
@@ -19,14 +18,13 @@ OLDEST_RESULT = 1
 
 
 class Drawn(NamedTuple):
-    """One candidate: what to evaluate, the latent points (N,) behind it, and the state that drew it."""
+    """One candidate: what to evaluate, the latent points (P, N) behind it, and the state that drew it."""
 
     params: Params
-    latent: NDArray[np.float64]  # v, which was decoded
-    unmutated: NDArray[np.float64]  # the same before integers were mutated, where the method does that
+    latents: NDArray[np.float64]  # what the method keeps of a candidate; the first one was decoded
     run: int
     generation: int
-    slot: int  # number of the draw in its run
+    slot: int  # the number of the draw in its run
     foreign: bool = False  # from elsewhere: no noise of this run is behind it
 
 
@@ -49,11 +47,10 @@ class Stream:
         if number is None:
             number = self._drawn
         self._drawn = number + 1
-        optimizer, state = self.optimizer, self.optimizer.state
-        sample = self._sample(number)
-        unmutated = state.m + state.sigma * sample.y if optimizer.method.mutates else sample.v
-        params = optimizer.encoding.decode(sample.v[None])[0]
-        return Drawn(params, sample.v, unmutated, optimizer.run, optimizer.generation, number)
+        optimizer, sample = self.optimizer, self._sample(number)
+        (params,) = optimizer.encoding.decode(sample.v, sample.cells)
+        latents = optimizer.method.latents(optimizer.state, sample)[0]
+        return Drawn(params, latents, optimizer.run, optimizer.generation, number)
 
     def take(self, drawn: Drawn, outcome: Outcome) -> bool:
         """Use a result, if it is young enough; whether it closed a generation."""
@@ -64,37 +61,27 @@ class Stream:
         if len(self._results) < optimizer.popsize:
             return False
         results, self._results = self._results, []
-        rows = [self._learnt_from(drawn) for drawn, _ in results]
-        parts: dict[str, Array] = {name: np.stack([getattr(row, name) for row in rows]) for name in _parts(rows[0])}
-        older = np.array([drawn.generation < optimizer.generation and not drawn.foreign for drawn, _ in results])
-        sample = Sample(**parts, older=older if older.any() else None)
+        rows = [self._as_sample(drawn) for drawn, _ in results]
+        sample = Sample._make(np.concatenate(parts) for parts in zip(*rows))
         optimizer.advance(sample, read_outcomes([outcome for _, outcome in results]))
         return True
 
-    def _learnt_from(self, drawn: Drawn) -> Sample:
-        """What the present state drew as it was drawn; older candidates expressed in the present state."""
+    def _as_sample(self, drawn: Drawn) -> Sample:
+        """What the present state drew, as it was drawn; other candidates expressed in the present state."""
         optimizer, redrawn = self.optimizer, None
+        method, setting, state = optimizer.method, optimizer.setting, optimizer.state
         if not drawn.foreign:
             sample = self._sample(drawn.slot)
-            if drawn.generation == optimizer.generation and np.array_equal(sample.v, drawn.latent):
+            if drawn.generation == optimizer.generation and np.array_equal(sample.v[0], drawn.latents[0]):
                 return sample
-            redrawn = sample.z[None]
-        v, unmutated = drawn.latent[None], drawn.unmutated[None]
-        return _row(optimizer.method.express(optimizer.setting, optimizer.state, v, unmutated, redrawn), 0)
+            redrawn = sample.z
+        older = not drawn.foreign and drawn.generation < optimizer.generation
+        return method.express(setting, state, drawn.latents[None], redrawn)._replace(older=np.array([older]))
 
     def _sample(self, number: int) -> Sample:
-        """The draw of that number from the present state: (N,) each."""
+        """The draw of that number from the present state: one row of each array."""
         optimizer, state = self.optimizer, self.optimizer.state
         block, row = divmod(number, optimizer.popsize)
         if self._block is None or self._block[0] is not state or self._block[1] != block:
             self._block = state, block, optimizer.method.sample(optimizer.setting, state, optimizer.noise(block))
-        return _row(self._block[2], row)
-
-
-def _row(sample: Sample, row: int) -> Sample:
-    return Sample(**{name: getattr(sample, name)[row] for name in _parts(sample)})
-
-
-def _parts(sample: Sample) -> tuple[str, ...]:
-    """What each candidate has of its own; what follows from them all is found when they are told."""
-    return ("y", "z", "step", "v") if sample.penalty is None else ("y", "z", "step", "v", "penalty")
+        return Sample._make(part[row : row + 1] for part in self._block[2])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.state import State, initial_state, started_from
+from mixcma.core.gaussian import Start, start_at
 from mixcma.latent.axis import INITIAL_FRACTION
 from mixcma.latent.encoding import Encoding
 from mixcma.run.outcome import Outcome, interpret
@@ -24,7 +24,7 @@ NEIGHBOURHOOD = 0.1
 SMALLEST_START = 0.1
 
 
-def warm_start(encoding: Encoding, history: History) -> State:
+def warm_start(encoding: Encoding, history: History) -> Start:
     """The Gaussian closest to the promising points, each with a neighbourhood; without points, the space's own.
 
     m = mean of the promising points;  covariance = alpha^2 I + their covariance.
@@ -44,19 +44,27 @@ def warm_start(encoding: Encoding, history: History) -> State:
     covariance[:n, :n] = alpha**2 * np.eye(n) + np.cov(u[:, :n], rowvar=False, bias=True).reshape(n, n)
     places = np.arange(choices.max(initial=1))
     seen = np.mean(u[:, n:, None] == places, axis=0)  # (N_cat, K)
-    state = started_from(np.concatenate([u[:, :n].mean(axis=0), seen.argmax(axis=-1)]), covariance, choices)
-    return state._replace(theta=(state.theta + seen) / 2)
+    even = start_at(np.concatenate([u[:, :n].mean(axis=0), seen.argmax(axis=-1)]), choices)
+    return even._replace(covariance=covariance, theta=(even.theta + seen) / 2)
 
 
-def started_at(encoding: Encoding, mean: NDArray[np.float64]) -> State:
-    """The start of a run at a latent mean; of a category with two choices it is the probability of the second."""
+def started_at(encoding: Encoding, mean: NDArray[np.float64]) -> Start:
+    """The start of runs at latent means (..., N); for a category with two choices, that is the second's probability."""
     choices = encoding.coordinates.choices
     n = encoding.dimension - len(choices)
-    state = initial_state(np.concatenate([mean[:n], np.round(mean[n:])]), choices)
-    second = np.clip(mean[n:], SMALLEST_START, 1 - SMALLEST_START)[:, None]
-    of_two = np.concatenate([1 - second, second, np.zeros((len(choices), state.theta.shape[-1]))], axis=-1)
+    start = start_at(np.concatenate([mean[..., :n], np.round(mean[..., n:])], axis=-1), choices)
+    second = np.clip(mean[..., n:], SMALLEST_START, 1 - SMALLEST_START)[..., None]
+    of_two = np.concatenate([1 - second, second, np.zeros(start.theta.shape)], axis=-1)
     pairs = (choices == 2)[:, None]
-    return state._replace(theta=np.where(pairs, of_two[:, : state.theta.shape[-1]], state.theta))
+    return start._replace(theta=np.where(pairs, of_two[..., : start.theta.shape[-1]], start.theta))
+
+
+def started_from(encoding: Encoding, point: NDArray[np.float64]) -> Start:
+    """The start of a run at a known point (N,): half of the first choices of each category are its own."""
+    even = start_at(point, encoding.coordinates.choices)
+    n = encoding.dimension - len(encoding.coordinates.choices)
+    chosen = point[n:, None] == np.arange(even.theta.shape[-1])
+    return even._replace(theta=(even.theta + chosen) / 2)
 
 
 def promising(encoding: Encoding, history: History) -> list[Params]:

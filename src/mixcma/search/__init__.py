@@ -1,4 +1,4 @@
-"""The loop that joins optimizer, evaluation and run file: generation by generation, or result by result."""
+"""The loop that connects optimizer, evaluation and run file: generation by generation, or result by result."""
 
 from mixcma.search.account import Account
 from mixcma.search.asynchronous import AsynchronousSearch

@@ -14,18 +14,20 @@ from mixcma.space import Params, Value
 
 @dataclass
 class Account:
-    """Evaluations against the budget, the best against the target, and the points known so far."""
+    """Evaluations against the budget, the best value against the target, and the points known so far."""
 
     budget: int
     target: float | None
-    cache: bool  # whether no point is evaluated twice
+    cache: bool  # whether every point is evaluated at most once
+    points: int | None = None  # how many the space has; None where that is infinite
     evaluations: int = 0
     failures: int = 0
     first_error: str | None = None
-    improvements: list[Best] = field(default_factory=list)  # every best so far, in turn
+    improvements: list[Best] = field(default_factory=list)  # every best point so far, in turn
     runs: list[Run] = field(default_factory=list)
     run_start: int = 0  # evaluations before the present run
     run_best: float = math.inf
+    idle: int = 0  # how many of the newest candidates in a row cost no evaluation
     _known: dict[tuple[Value, ...], Outcome] = field(default_factory=dict)
 
     @property
@@ -34,9 +36,14 @@ class Account:
 
     @property
     def reached(self) -> bool:
-        """Whether the target is."""
+        """Whether the target has been reached."""
         best = self.best
         return self.target is not None and best is not None and best.feasible and best.value <= self.target
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every point of the space is known, so that no search can find anything new."""
+        return self.cache and self.points is not None and len(self._known) >= self.points
 
     def recall(self, params: Params) -> Outcome | None:
         return self._known.get(tuple(params.values())) if self.cache else None
@@ -53,14 +60,16 @@ class Account:
         if self.best is None or outcome.order < self.best.order:
             self.improvements.append(Best(params, outcome.value, outcome.violation, self.evaluations))
 
-    def see(self, outcome: Outcome) -> None:
-        """A result of the present run, evaluated or known."""
+    def see(self, outcome: Outcome, evaluated: bool) -> None:
+        """Note the outcome of a candidate of the present run, whether it was evaluated or known."""
+        self.idle = 0 if evaluated else self.idle + 1
         if outcome.feasible:
             self.run_best = min(self.run_best, outcome.value)
 
     def begin_run(self, evaluations_before: int) -> None:
         self.run_start = evaluations_before
         self.run_best = math.inf
+        self.idle = 0
 
     def end_run(self, popsize: int, stop: StopReason) -> None:
         self.runs.append(Run(popsize, self.evaluations - self.run_start, self.run_best, stop))

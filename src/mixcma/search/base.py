@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mixcma.core.stopping import BUDGET, EXHAUSTED, FAILING, INTERRUPTED, TARGET, StopReason
+from mixcma.core.stopping import BUDGET, CALLBACK, EXHAUSTED, FAILING, INTERRUPTED, TARGET, StopReason
 from mixcma.evaluation import Evaluator, Finished
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome
@@ -20,13 +20,17 @@ from mixcma.store import Entry, NoFile, Record, RunFile
 logger = logging.getLogger("mixcma")
 Callback = Callable[[Progress], object]
 
+# A run ends when this many generations in a row contain only points that are known already. Runs that still find
+# something new have much shorter gaps; and the budget cannot end a run that costs nothing.
+LONGEST_IDLE = 100
+
 
 class Plan(NamedTuple):
     """Where the outcomes of candidates come from."""
 
-    source: list[int]  # the candidate whose outcome is each one's; shorter where the budget ends
+    source: list[int]  # for each candidate, the one whose outcome is its own; the list ends where the budget does
     answers: dict[int, Outcome]
-    evaluated: set[int]  # those that cost an evaluation
+    evaluated: set[int]  # the candidates that cost an evaluation
 
 
 class Search(ABC):
@@ -49,10 +53,8 @@ class Search(ABC):
         self.display = display
         self.raise_errors = raise_errors
 
-    def run_all(
-        self, optimizer: Optimizer, optimizer_of: Callable[[int], Optimizer], restarts: float, points: int | None
-    ) -> StopReason:
-        """Run after run. `points` is the size of a space whose points are remembered, else None."""
+    def run_all(self, optimizer: Optimizer, optimizer_of: Callable[[int], Optimizer], restarts: float) -> StopReason:
+        """Run after run, until there is a reason to stop."""
         reason = self._begin(optimizer)
         if reason is not None:
             return reason
@@ -64,7 +66,7 @@ class Search(ABC):
             logger.info("run %d ended after %d evaluations: %s", optimizer.run, account.evaluations, reason)
             if reason is not optimizer.stop or reason is FAILING or optimizer.run >= restarts:
                 return reason
-            if points is not None and account.evaluations in (account.run_start, points):
+            if account.cache and account.evaluations == account.run_start:  # a whole run proposed nothing new
                 return EXHAUSTED
             earlier, optimizer = optimizer, optimizer_of(optimizer.run + 1)
             optimizer.follow(earlier)
@@ -73,16 +75,16 @@ class Search(ABC):
 
     @abstractmethod
     def go_on_from(self, record: Record, optimizer: Optimizer) -> None:
-        """Take up what a run file holds beyond its snapshot."""
+        """Take up what a run file holds that is newer than its snapshot."""
 
     @abstractmethod
     def _run(self, optimizer: Optimizer) -> StopReason:
-        """One run to its end: the search's own reason to stop, or the run's."""
+        """Carry one run to its end; returns why the search ends, or why this run did (`optimizer.stop`)."""
 
     def _one_run(self, optimizer: Optimizer) -> StopReason:
         reason = INTERRUPTED
         try:
-            reason = self._run(optimizer)
+            reason = self._exhausted() or self._run(optimizer)
         finally:
             self.account.end_run(optimizer.popsize, reason)
         if reason is optimizer.stop:
@@ -90,7 +92,7 @@ class Search(ABC):
         return reason
 
     def _begin(self, optimizer: Optimizer) -> StopReason | None:
-        """Evaluate the points given as x0; the best of them is where the first run starts."""
+        """Evaluate the points given as x0; the first run starts at the best of them."""
         entries = self.file.x0()
         if not entries or (optimizer.run, optimizer.generation) != (0, 0):
             return None
@@ -103,10 +105,11 @@ class Search(ABC):
         return reason
 
     def _together(self, optimizer: Optimizer, entries: list[Entry]) -> tuple[list[Outcome], StopReason | None]:
-        """Evaluate candidates and take their outcomes in their own order; and why they are not all there.
+        """Evaluate candidates and take their outcomes in the order of the candidates.
 
-        What counts is decided in the order of the candidates, so it does not depend on who finishes first:
-        a target reached by one makes those behind it superfluous, even if they are finished.
+        Returns the outcomes, and the reason if some are missing. What counts is decided in the order of the candidates,
+        so it does not depend on which evaluation finishes first: when one reaches the target, those behind it do not
+        count, even if they are finished.
         """
         plan, outcomes = self._plan(entries), list[Outcome]()
         for slot, (id, params, _, _) in enumerate(entries):
@@ -116,33 +119,33 @@ class Search(ABC):
             try:
                 while source not in plan.answers:
                     self._receive(plan, entries)
-            except KeyboardInterrupt:  # what came in is paid for: it counts in the partial result
+            except KeyboardInterrupt:  # finished evaluations are paid for: they count in the partial result
                 for paid in sorted(plan.evaluated & plan.answers.keys()):
                     if paid >= slot:
                         self._take(optimizer, entries[paid].params, plan.answers[paid])
                 raise
             outcome = plan.answers[source]
             outcomes.append(outcome)
-            self.account.see(outcome)
+            self.account.see(outcome, slot in plan.evaluated)
             if slot in plan.evaluated:
                 self._take(optimizer, params, outcome)
             else:
-                self.file.known(id, outcome)
+                self.file.record_known(id, outcome)
             if self.account.reached:
                 return outcomes, TARGET
         return outcomes, None
 
     def _plan(self, entries: list[Entry]) -> Plan:
-        """Where the outcome of each candidate will come from; what must be evaluated is submitted."""
+        """Decide where the outcome of each candidate comes from, and submit those that must be evaluated."""
         plan = Plan([], {}, set())
-        first: dict[tuple[Value, ...], int] = {}  # the candidate that a point is evaluated for
+        first: dict[tuple[Value, ...], int] = {}  # the first candidate at each point
         affordable = self.account.budget - self.account.evaluations
         for slot, entry in enumerate(entries):
             known = entry.outcome if entry.outcome is not None else self.account.recall(entry.params)
             point = tuple(entry.params.values())
             if known is not None:
                 plan.answers[slot] = known
-                if entry.outcome is not None and not entry.known:  # the file has its evaluation
+                if entry.outcome is not None and not entry.known:  # the file holds its evaluation
                     plan.evaluated.add(slot)
                     affordable -= 1
             elif self.account.cache and point in first:
@@ -160,16 +163,15 @@ class Search(ABC):
 
     def _receive(self, plan: Plan, entries: list[Entry]) -> None:
         """Wait for an evaluation; it is in the file before it counts."""
-        id, report = self._next()
-        self.file.finished(id, report)
-        plan.answers[id - entries[0].id] = report.outcome  # their numbers are consecutive
+        id, call = self._next()
+        self.file.finished(id, call)
+        plan.answers[id - entries[0].id] = call.outcome  # the numbers of a generation are consecutive
 
     def _next(self) -> Finished:
         with self.interrupts.allowed():
             finished = self.evaluator.next()
-        report = finished.report
-        if self.raise_errors and report.outcome.failed:
-            report.raise_failure()
+        if self.raise_errors and finished.call.outcome.failed:
+            finished.call.raise_failure()
         return finished
 
     def _take(self, optimizer: Optimizer, params: Params, outcome: Outcome) -> None:
@@ -181,11 +183,22 @@ class Search(ABC):
         if self.display is not None:
             self.display(self._progress(optimizer))
 
-    def _asks_to_stop(self, optimizer: Optimizer) -> bool:
-        if self.callback is None:
-            return False
-        with self.interrupts.allowed():
-            return bool(self.callback(self._progress(optimizer)))
+    def _generation_ended(self, optimizer: Optimizer) -> StopReason | None:
+        """Called after every generation, also after one that cost no evaluation; returns why the search ends."""
+        self.interrupts.check()
+        if self.callback is not None:
+            with self.interrupts.allowed():
+                if self.callback(self._progress(optimizer)):
+                    return CALLBACK
+        if self.account.idle >= LONGEST_IDLE * optimizer.popsize:
+            optimizer.stop = optimizer.stop or EXHAUSTED
+        return self._exhausted()
+
+    def _exhausted(self) -> StopReason | None:
+        """The reason to stop where every point of the space has been evaluated."""
+        if not self.account.exhausted:
+            return None
+        return FAILING if self.account.best is None else EXHAUSTED
 
     def _progress(self, optimizer: Optimizer) -> Progress:
         return Progress(

@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from mixcma.core.methods import Cma
+from mixcma.core.methods import Method
 from mixcma.core.stopping import INTERRUPTED, Stopping, StopReason
 from mixcma.core.strategy import default_popsize
 from mixcma.evaluation import Objective, Workers, checked_workers, open_evaluator
@@ -48,7 +48,7 @@ def minimize(
     *,
     budget: int,
     target: float | None = None,
-    method: str | Cma | None = None,
+    method: str | Method | None = None,
     seed: int | None = None,
     popsize: int | None = None,
     restarts: bool | int = True,
@@ -70,8 +70,8 @@ def minimize(
     Parameters
     ----------
     objective
-        Called with a dict of Python floats, ints and bools; returns a number, or an `Outcome` with
-        constraints. If it raises or returns NaN, the evaluation has failed and is ranked last.
+        A function of a dict of Python values by variable name. It returns a number, or an `Outcome` with
+        constraints. If it raises an exception or returns NaN, the evaluation has failed and is ranked last.
     budget
         The largest number of evaluations.
     target
@@ -79,40 +79,41 @@ def minimize(
     method, popsize, stopping
         As for `Optimizer`; `popsize` is that of the first run.
     seed
-        The same seed gives the same search; None draws one, reported in the result.
+        The same seed gives the same search; None draws one, which the result reports.
     restarts
         Whether to start again, from a random point and with 1, 2, 1, 1, 2, 4, 1, ... times the population, when a run
-        has converged before the budget is spent; a number allows at most so many restarts.
+        has converged before the budget is spent; a number allows at most that many restarts.
     workers
-        Who evaluates: a number of processes, any `concurrent.futures.Executor`, or
-        ``"dask:tcp://host:8786"``. With 1 (and no timeout) the objective is called right here. A worker
-        that dies is replaced and its evaluation made again, up to twice.
+        What evaluates the objective: a number of processes, any `concurrent.futures.Executor`, or
+        ``"dask:tcp://host:8786"``. With 1 (and no timeout) the objective is called in this process. A worker
+        that dies is replaced and its evaluation repeated, up to twice.
     timeout
-        Seconds after which an evaluation is ended, with all processes it started, and has failed.
+        Seconds after which an evaluation is ended, with all processes it started, and counts as failed.
     asynchronous
-        Keep every worker busy instead of waiting for each generation to be complete. Faster where
-        evaluations differ in time; but results then depend on those times, and points that are fast to
-        evaluate take part in more updates.
+        Keep every worker busy instead of waiting for each generation to be complete. This is faster where
+        evaluations take different times; but the result then depends on those times, and points that are
+        fast to evaluate take part in more updates.
     run_file
-        Where to keep the run as it goes. If the file exists, the search goes on where it was: after a crash,
-        a kill or Ctrl-C, with the very candidates it would have had. `budget` and `target` may then differ;
-        `x0` and `history` are not needed again.
+        The file that keeps the search as it goes. If the file exists, the search continues where it stood: after
+        a crash, a kill or Ctrl-C, with exactly the candidates it would have had. `budget` and `target` may then
+        differ; `x0` and `history` are not needed again.
     notes
-        What you want to find in the run file later, by name; anything that JSON can hold.
+        Anything you want to find in the run file later, by name, as far as JSON can hold it.
     x0
-        A point to start from, or several: they are evaluated first, and the best is the first mean.
+        A point to start from, or several: they are evaluated first, and the best becomes the first mean.
     history
         Points with values, ``[(params, value), ...]``, or an earlier run file: they shape the first mean,
         step size and covariance. The values are not taken as results of this objective.
     callback
-        Called after every generation with a `Progress`; a true return value stops the search.
+        A function that is called with a `Progress` after every generation; a true return value stops the search.
     progress
         Show a live display in the terminal.
     on_error
-        ``"fail"`` counts an exception as a failed evaluation, ``"raise"`` lets it through.
+        ``"fail"`` counts an exception as a failed evaluation, ``"raise"`` passes it on to the caller.
     cache
-        Whether a point that was evaluated before is answered from memory, at no cost to the budget.
-        Default: where every variable is discrete.
+        Whether a point that was evaluated before is answered from memory, at no cost to the budget; by default,
+        where every variable is discrete. The search then ends when every point of the space is known, and a
+        run ends after 100 generations in a row without a new point.
 
     Examples
     --------
@@ -173,14 +174,14 @@ def resume(
     progress: bool = False,
     on_error: Literal["fail", "raise"] = "fail",
 ) -> Result:
-    """Go on with the search of a run file, with the settings it was begun with.
+    """Continue the search of a run file, with the settings it was begun with.
 
     Parameters
     ----------
     run_file, objective
         The file that `minimize` kept, and the same objective.
     budget, target
-        Of the whole search; None leaves them as they were.
+        Those of the whole search; None leaves them as they were.
     workers, timeout, callback, progress, on_error
         As for `minimize`.
     """
@@ -200,7 +201,7 @@ def resume(
 
 @dataclass(frozen=True)
 class _How:
-    """How a search is carried out, which may change when it goes on."""
+    """How a search is carried out; this may change when the search is continued."""
 
     objective: Objective
     workers: Workers
@@ -234,13 +235,13 @@ def _search(
     interrupts: Interrupts,
     stack: ExitStack,
 ) -> Result:
-    """Open what is needed (`stack` closes it), begin or take up the search, and let it run."""
+    """Open what the search needs (`stack` closes it), begin or continue the search, and let it run."""
     with interrupts.allowed():
         timeout = None if how.timeout is None else float(how.timeout)
         evaluator = open_evaluator(how.objective, how.workers, timeout)
     stack.callback(evaluator.close)
     display = stack.enter_context(progress_display(settings.budget)) if how.progress else None
-    account = Account(settings.budget, settings.target, settings.cache)
+    account = Account(settings.budget, settings.target, settings.cache, settings.space.size)
     kind = AsynchronousSearch if settings.asynchronous else SynchronousSearch
     search = kind(
         evaluator,
@@ -255,17 +256,15 @@ def _search(
     if file.record is not None:
         take_up(account, optimizer, file.record)
         search.go_on_from(file.record, optimizer)
-    allowed = allowed_restarts(settings.restarts)
-    points = settings.space.size if settings.cache else None
     try:
-        stop = search.run_all(optimizer, settings.optimizer, allowed, points)
+        stop = search.run_all(optimizer, settings.optimizer, allowed_restarts(settings.restarts))
         if interrupts.waiting:
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         stop = INTERRUPTED
         if file.path is not None:
             logger.warning(
-                "interrupted after %d evaluations, all of which are in %s; make the same call again to go on, or "
+                "interrupted after %d evaluations, all of which are in %s; to continue, make the same call again, or "
                 "mixcma.resume(%r, objective)",
                 account.evaluations, file.path, str(file.path),
             )  # fmt: skip
@@ -276,7 +275,7 @@ def _search(
 def _first_optimizer(
     settings: Settings, file: RunFile | NoFile, x0: Sequence[Params], history: History, notes: Mapping[str, Any]
 ) -> Optimizer:
-    """The optimizer to begin with, or to be restored from the file; a new file is made with it."""
+    """The optimizer to begin with, or to restore from the file; a new file is created with it."""
     if isinstance(file, RunFile):
         if file.record is not None:
             for name in ("target", "restarts", "cache", "stopping"):
@@ -342,14 +341,16 @@ def _checked_notes(notes: object) -> dict[str, Any]:
     try:
         json.dumps(notes)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"notes: expected what JSON can hold, but got {notes!r:.80} ({error}); use texts") from error
+        raise ValueError(
+            f"notes: expected values that JSON can hold, but got {notes!r:.80} ({error}); use strings and numbers"
+        ) from error
     if not isinstance(notes, Mapping):
         raise ValueError(f'notes: expected a dict, but got {notes!r:.80}; write {{"name": ...}}')
     return dict(notes)
 
 
 def _points_of(history: History | str | PathLike[str] | None) -> History:
-    """The points of a history; those of a run file are all that were evaluated in it."""
+    """The points of a history; of a run file, all points that were evaluated."""
     if history is None:
         return ()
     if isinstance(history, str | PathLike):

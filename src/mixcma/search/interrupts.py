@@ -12,16 +12,17 @@ from typing import Any
 
 
 class Interrupts:
-    """Raises KeyboardInterrupt, but only where it is allowed to; elsewhere the signal waits.
+    """Raises KeyboardInterrupt, but only where that is allowed; elsewhere the signal waits.
 
-    Handlers that the program set itself are left alone, and so are threads other than the main one.
+    Handlers that the program installed itself are left alone. In threads other than the main one, signals are
+    not handled at all.
     """
 
     def __init__(self) -> None:
         self.waiting = False  # whether a signal came where it could not interrupt
         self._allowed = False
         self._process = os.getpid()
-        self._before: dict[int, Any] = {}  # the handlers to be put back
+        self._before: dict[int, Any] = {}  # the handlers to restore
 
     @contextmanager
     def handled(self) -> Iterator[Interrupts]:
@@ -41,21 +42,25 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Inside, a signal interrupts at once: while the user's code runs, or something is waited for."""
+        """Inside, a signal interrupts at once: while the user's code runs, or the search waits for something."""
         self._allowed = True
         try:
-            if self.waiting:
-                raise KeyboardInterrupt
+            self.check()
             yield
         finally:
             self._allowed = False
 
+    def check(self) -> None:
+        """Let a signal that waits interrupt here: between two steps."""
+        if self.waiting:
+            raise KeyboardInterrupt
+
     def _received(self, number: int, frame: FrameType | None) -> None:
-        if os.getpid() != self._process:  # a worker forked during the search: nothing of this concerns it
+        if os.getpid() != self._process:  # this is a worker that was forked during the search: not its concern
             signal.signal(number, self._before[number])
             signal.raise_signal(number)
             return
         self.waiting = True
         if self._allowed:
-            self._allowed = False  # a second signal must not interrupt the tidying up
+            self._allowed = False  # a second signal must not interrupt the cleaning up
             raise KeyboardInterrupt

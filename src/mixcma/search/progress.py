@@ -19,9 +19,11 @@ from mixcma.space import Value
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARKLINE_WIDTH = 40
+# The display keeps at most this many values for the sparkline, however many evaluations there are.
+MOST_KEPT = 16 * SPARKLINE_WIDTH
 # Positive values that differ by more than this factor are drawn on a logarithmic scale.
 LOG_FROM = 100.0
-# Where the output is not a terminal, a line is printed every so many seconds.
+# Seconds between two lines, where the output is not a terminal.
 LINE_EVERY = 10.0
 
 
@@ -41,7 +43,10 @@ class Progress:
 
 @contextmanager
 def progress_display(budget: int, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
-    """A display that is fed with the progress of every evaluation: live in a terminal, else a line now and then."""
+    """A function to call with the progress after every evaluation: it feeds a live display in a terminal.
+
+    Where the output is not a terminal, it prints a line now and then.
+    """
     console = console or Console()
     view = View(budget)
     if console.is_terminal:
@@ -74,23 +79,24 @@ def _plain_lines(view: View, console: Console) -> Iterator[Callable[[Progress], 
 
 
 class View:
-    """What is shown; rich asks it for itself several times a second."""
+    """What the display shows; rich renders it several times per second."""
 
     def __init__(self, budget: int) -> None:
         self.progress: Progress | None = None
         self._budget = budget
         self._began = time.monotonic()
-        self._first = 0  # evaluations before this one began, where a run goes on
-        self._course: list[float] = []  # the best value after each evaluation
+        self._first = 0  # evaluations before the display began, where a search is continued
+        self._best_values = Thinned(MOST_KEPT)
 
     def show(self, progress: Progress) -> None:
         if self.progress is None:
             self._first = progress.evaluations - 1
         self.progress = progress
-        self._course.append(progress.best.value if progress.best is not None else math.inf)
+        if progress.best is not None and math.isfinite(progress.best.value):
+            self._best_values.add(progress.best.value)
 
     def line(self) -> str:
-        """All of it in one line of plain text."""
+        """The same in one line of plain text."""
         progress = self.progress
         assert progress is not None
         parts = [f"{progress.evaluations}/{progress.budget} evaluations", best_text(progress), _where(progress)]
@@ -105,7 +111,7 @@ class View:
         head = Table.grid(padding=(0, 2))
         bar = ProgressBar(total=progress.budget, completed=progress.evaluations, width=24)
         head.add_row(bar, f"{progress.evaluations}/{progress.budget}", self._pace(progress), _failures(progress))
-        best = Text.assemble((best_text(progress), "bold"), "  ", (sparkline(self._course), "cyan"))
+        best = Text.assemble((best_text(progress), "bold"), "  ", (sparkline(self._best_values.values), "cyan"))
         lines: list[RenderableType] = [head, best]
         if progress.best is not None:
             lines.append(Text(params_text(progress.best.params), style="dim", overflow="ellipsis", no_wrap=True))
@@ -113,7 +119,7 @@ class View:
         return Group(*lines)
 
     def _pace(self, progress: Progress) -> str:
-        """Evaluations a second, and how long the rest of the budget takes at that rate."""
+        """Evaluations per second, and how long the rest of the budget takes at that rate."""
         seconds, done = time.monotonic() - self._began, progress.evaluations - self._first
         if seconds <= 0 or done <= 0:
             return ""
@@ -122,8 +128,31 @@ class View:
         return f"{shown}, at most {duration((progress.budget - progress.evaluations) / rate)} left"
 
 
+class Thinned:
+    """An evenly spaced selection of a growing series: at most `most` values, the first and the newest among them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._every = 1  # the distance between the selected values
+        self._selected: list[float] = []
+        self._count, self._newest = 0, math.nan
+
+    @property
+    def values(self) -> list[float]:
+        newest_is_selected = (self._count - 1) % self._every == 0
+        return [*self._selected] if newest_is_selected else [*self._selected, self._newest]
+
+    def add(self, value: float) -> None:
+        if self._count % self._every == 0:
+            self._selected.append(value)
+        self._count, self._newest = self._count + 1, value
+        if len(self._selected) == self._most:
+            del self._selected[1::2]
+            self._every *= 2
+
+
 def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:
-    """The course of a falling value as a line of bars."""
+    """Values over time as a line of bars."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ""

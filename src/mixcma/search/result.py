@@ -1,4 +1,4 @@
-"""What a search gives back."""
+"""What a search returns."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ class Result:
     Attributes
     ----------
     params, value
-        The best point and its value: a feasible one if any was found. None and inf if all failed.
+        The best point and its value: a feasible point if any was found; None and inf if every evaluation failed.
     violation
-        Total constraint violation of that point; 0 where feasible.
+        The total constraint violation of that point; 0 if it is feasible.
     evaluations, failures
-        Calls of the objective, and how many of them failed.
+        How often the objective was called, and how many of these calls failed.
     stop
-        Why it ended, with advice: ``print(result.stop)``.
+        Why the search ended, with advice: ``print(result.stop)``.
     runs
-        The runs it consists of: one, and one more for every restart.
+        The runs of the search: the first, and one per restart.
     seed
-        With it, the same search can be made again.
+        The seed, which repeats the search if it is passed again.
     first_error
-        The first failed evaluation's error, or None.
+        The error of the first evaluation that failed, or None.
     run_file
-        Where the run was kept, or None.
+        The file that holds the search, or None.
     improvements
-        The course of the search: every best point, in turn.
+        Every point that was the best so far, in turn.
     """
 
     params: Params | None
@@ -67,7 +67,7 @@ class Result:
         return self.violation == 0.0
 
     def plot(self) -> Figure:
-        """The best value over evaluations, as a figure of matplotlib's."""
-        from mixcma.report.plot import plot_result  # needs matplotlib, of the extra "report"
+        """The best value over evaluations, as a matplotlib figure."""
+        from mixcma.report.plot import plot_result  # needs matplotlib, which the extra "report" installs
 
         return plot_result(self)

@@ -12,7 +12,7 @@ from mixcma.store import Record, Row
 
 
 def take_up(account: Account, optimizer: Optimizer, record: Record) -> None:
-    """The account and the optimizer as they were at the file's snapshot; what came later is still in the file."""
+    """Bring the account and the optimizer to where they were at the file's snapshot; the file holds what came later."""
     optimizer.restore(record.snapshot)
     present = record.runs[optimizer.run]
     later = record.runs[1:]
@@ -26,16 +26,17 @@ def take_up(account: Account, optimizer: Optimizer, record: Record) -> None:
         assert row.outcome is not None
         if row.evaluated:
             account.take(row.params, row.outcome)
-    account.run_best = _best_value(known, present.run)
+        if row.run == present.run:
+            account.see(row.outcome, row.evaluated)
 
 
 def _in_snapshot(row: Row, record: Record, optimizer: Optimizer) -> bool:
-    """Whether the row is finished and the snapshot knows its outcome."""
+    """Whether the row is finished and its outcome had been used when the snapshot was taken."""
     if not row.finished:
         return False
     if row.counted is not None:
         return bool(row.counted <= record.snapshot.numbers["counted"])
-    if row.run == 0 and row.generation < 0:  # x0 is gone through again before the first generation
+    if row.run == 0 and row.generation < 0:  # the points of x0 are taken again before the first generation
         return (optimizer.run, optimizer.generation) != (0, 0)
     return (row.run, row.generation) < (optimizer.run, optimizer.generation)
 

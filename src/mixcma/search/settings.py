@@ -1,4 +1,4 @@
-"""Settings: what a search is, apart from its objective; as JSON in the run file, and compared when it goes on."""
+"""Settings: what defines a search apart from its objective; in the run file as JSON, compared when it continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixcma.core.methods import METHODS, CatMargin, Cma, IntegerMutation, Margin, Mix
+from mixcma.core.methods import METHODS, CatMargin, Cma, IntegerMutation, Margin, Method, Mix
 from mixcma.core.stopping import Stopping
 from mixcma.latent.encoding import Encoding
 from mixcma.run.optimizer import Optimizer
@@ -18,13 +18,13 @@ from mixcma.run.warm_start import History
 from mixcma.space import Space
 from mixcma.version import __version__
 
-KINDS: dict[str, type[Cma]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation, CatMargin, Mix)}
+KINDS: dict[str, type[Method]] = {kind.__name__: kind for kind in (Cma, Margin, IntegerMutation, CatMargin, Mix)}
 
 
 @dataclass(frozen=True)
 class Settings:
     space: Space
-    method: Cma
+    method: Method
     seed: int
     popsize: int  # of the first run
     budget: int
@@ -41,7 +41,7 @@ class Settings:
             method=self.method,
             seed=self.seed,
             popsize=restart_popsize(self.popsize, run),
-            mean=None if run == 0 else start_mean(Encoding(self.space, self.method.pairs), self.seed, run),
+            mean=None if run == 0 else start_mean(Encoding(self.space, self.method.takes_categories), self.seed, run),
             history=history,
             stopping=self.stopping,
             target=self.target,
@@ -70,17 +70,17 @@ class Settings:
         )
 
 
-def describe_method(method: Cma) -> dict[str, Any]:
+def describe_method(method: Method) -> dict[str, Any]:
     return {"type": type(method).__name__, **asdict(method)}
 
 
-def method_from(description: Mapping[str, Any]) -> Cma:
+def method_from(description: Mapping[str, Any]) -> Method:
     """The method that `describe_method` described."""
     options = dict(description)
     kind = KINDS.get(options.pop("type"))
     if kind is None:
         raise ValueError(
-            f"method: the run was made with {description['type']}, which is not one of mixcma's own; go on with "
+            f"method: expected one of mixcma's own, but the run was made with {description['type']}; continue it with "
             "minimize(..., method=..., run_file=...)"
         )
     return kind(**options)
@@ -91,7 +91,7 @@ def versions() -> dict[str, str]:
 
 
 def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse to go on with settings that would make it another run. None in `given` means: as it was."""
+    """Refuse settings that would make it another run. None in `given` means that the setting stays as it was."""
     found = []
     for name, value in given.items():
         if name == "space":
@@ -100,7 +100,7 @@ def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str
             found.append(f"{name} was {_shown(kept[name])} and is now {_shown(value)}")
     if found:
         raise ValueError(
-            f"run_file: {path} holds another run: {'; '.join(found)}; make the call as it was, or use another run file"
+            f"run_file: {path} holds another run: {'; '.join(found)}; repeat the original call, or use another run file"
         )
 
 
@@ -112,12 +112,12 @@ def _space_differences(kept: Mapping[str, Any], given: Mapping[str, Any]) -> lis
             was, now = (Space.from_dict({name: side[name]})[name] for side in (kept, given))
             found.append(f"{name} was {was} and is now {now}")
     if not found and list(kept) != list(given):
-        found.append(f"the variables were in the order {', '.join(kept)}, and are in another now")
+        found.append(f"the variables were in the order {', '.join(kept)} and are now in another")
     return found
 
 
 def _shown(value: object) -> str:
-    """A method by its name, where it has one."""
+    """A setting as text; a method by its name, if it has one."""
     for name, method in METHODS.items():
         if value == describe_method(method):
             return repr(name)

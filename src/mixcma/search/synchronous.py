@@ -1,8 +1,8 @@
-"""Generation by generation: the result does not depend on the number of workers, or on who finishes first."""
+"""Generation by generation: the result does not depend on how many workers there are, or which finishes first."""
 
 from __future__ import annotations
 
-from mixcma.core.stopping import CALLBACK, StopReason
+from mixcma.core.stopping import StopReason
 from mixcma.run.optimizer import Optimizer
 from mixcma.search.base import Search
 from mixcma.store import Record
@@ -10,7 +10,7 @@ from mixcma.store import Record
 
 class SynchronousSearch(Search):
     def go_on_from(self, record: Record, optimizer: Optimizer) -> None:
-        """Nothing to do: asked for a generation it holds, the file answers with what it knows of it."""
+        """There is nothing to do: when a generation is asked for again, the file answers with what it holds of it."""
 
     def _run(self, optimizer: Optimizer) -> StopReason:
         while not optimizer.stop:
@@ -19,8 +19,9 @@ class SynchronousSearch(Search):
             outcomes, reason = self._together(optimizer, entries)
             if reason is not None:
                 return reason
-            self.file.settle()
+            self.file.flush()
             optimizer.tell(candidates, outcomes)
-            if self._asks_to_stop(optimizer):
-                return CALLBACK
+            reason = self._generation_ended(optimizer)
+            if reason is not None:
+                return reason
         return optimizer.stop

@@ -1,4 +1,4 @@
-"""What a user declares: variables, a space of them, and every check of both."""
+"""What a user declares: variables and the space they form, with all the checks of both."""
 
 from mixcma.space.space import Params, Space
 from mixcma.space.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, invalid

@@ -1,4 +1,4 @@
-"""A space of named variables: what a search may vary, in a fixed order, to and from JSON."""
+"""Space: the named variables that a search may vary, in a fixed order, and their conversion to and from JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS: dict[str, type[Variable]] = {cls.kind: cls for cls in (Float, Int, Bool, 
 
 
 class Space(Mapping[str, Variable]):
-    """Named variables, in a fixed order.
+    """Named variables in a fixed order.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Space(Mapping[str, Variable]):
     def __init__(self, variables: Mapping[str, Variable]) -> None:
         if not isinstance(variables, Mapping) or not variables:
             raise ValueError(
-                f"a Space: expected a mapping of names to variables with at least one entry, "
+                f"a Space: expected a mapping from names to variables with at least one entry, "
                 f'but got {variables!r}; write Space({{"x": Float(0, 1)}})'
             )
         self._variables = {name: _checked(name, given) for name, given in variables.items()}
@@ -61,24 +61,24 @@ class Space(Mapping[str, Variable]):
 
     @property
     def free(self) -> dict[str, Variable]:
-        """The variables that have more than one value, in order."""
+        """The variables that can take more than one value, in order."""
         return {n: v for n, v in self._variables.items() if not v.only}
 
     @property
     def constants(self) -> Params:
-        """The values of the variables that have only one."""
+        """The values of those variables that can take only one."""
         return {n: v.only[0] for n, v in self._variables.items() if v.only}
 
     @property
     def size(self) -> int | None:
-        """The number of points, or None if a float makes it infinite."""
+        """The number of points, or None if it is infinite because a variable is a float."""
         sizes = [variable.size for variable in self.free.values()]
         return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     def check_params(self, params: Mapping[str, Any]) -> Params:
-        """Return `params` in this space's order and types, or raise a ValueError that says what is wrong."""
+        """Return `params` in this space's order and with its types, or raise a ValueError that says what is wrong."""
         if not isinstance(params, Mapping):
-            raise ValueError(f"params: expected a mapping of names to values, but got {params!r:.80}; pass a dict")
+            raise ValueError(f"params: expected a mapping from names to values, but got {params!r:.80}; pass a dict")
         for name in params:
             if name not in self._variables:
                 invalid(str(name), f"a variable of the space{_nearest(name, self)}", name, "remove it")
@@ -88,14 +88,14 @@ class Space(Mapping[str, Variable]):
         return {n: v.check_value(n, params[n]) for n, v in self._variables.items()}
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """A description of plain dicts, lists, numbers and strings."""
+        """Describe the space in plain dicts, lists, numbers and strings."""
         return {name: _describe(variable) for name, variable in self._variables.items()}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Mapping[str, Any]]) -> Space:
-        """The space that `to_dict` described."""
+        """Make the space that `to_dict` described."""
         if not isinstance(description, Mapping):
-            raise ValueError(f"a Space: expected a mapping of names to tables, but got {description!r};"
+            raise ValueError(f"a Space: expected a mapping from names to tables, but got {description!r};"
                              " describe each variable by a table with a type")  # fmt: skip
         return cls({name: _construct(name, table) for name, table in description.items()})
 
@@ -107,7 +107,9 @@ class Space(Mapping[str, Variable]):
         try:
             description = json.loads(text)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"a Space: expected a JSON text, but got {text!r:.80}; correct it: {error}") from error
+            raise ValueError(
+                f"a Space: expected a JSON text, but got {text!r:.80}; correct the text: {error}"
+            ) from error
         return cls.from_dict(description)
 
 
@@ -116,12 +118,12 @@ def _checked(name: object, variable: object) -> Variable:
         invalid(str(name), "a non-empty string as its name", name, "rename it")
     if not isinstance(variable, Variable):
         invalid(name, "Float(...), Int(...), Bool(), Discrete([...]) or Categorical([...])", variable,
-                "wrap it in one of these, for instance Float(0, 1)")  # fmt: skip
+                "use one of these, for example Float(0, 1)")  # fmt: skip
     return variable.checked(name)
 
 
 def _describe(variable: Variable) -> dict[str, Any]:
-    """The fields that differ from their defaults, and the type."""
+    """The type of a variable, and those of its fields that differ from their defaults."""
     table: dict[str, Any] = {"type": variable.kind}
     for item in fields(variable):
         value = getattr(variable, item.name)
@@ -132,7 +134,7 @@ def _describe(variable: Variable) -> dict[str, Any]:
 
 def _construct(name: str, table: object) -> Variable:
     if not isinstance(table, Mapping):
-        invalid(name, "a table that describes it", table, 'write {"type": "float", ...}')
+        invalid(name, "a table that describes the variable", table, 'write {"type": "float", ...}')
     options = dict(table)
     kind = options.pop("type", None)
     if not isinstance(kind, str) or kind not in KINDS:

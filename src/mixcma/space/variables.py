@@ -1,7 +1,7 @@
-"""The kinds of variables a user declares, and every check of them.
+"""The kinds of variables that a user can declare, and all the checks of them.
 
-A variable is a plain value; it is checked when a `Space` takes it in, because only then is its name known and
-an error can say which variable is meant.
+A variable is a plain value. It is checked when it is put into a `Space`: only then does it have a name, so that an
+error message can say which variable is wrong.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn, Self
 
-# A float, an int, a bool, or the choice of a category: a string, a number, a bool or None.
+# A float, an int, a bool, or one of the choices of a category (a string, a number, a bool or None).
 Value = Any
 
-# Integers beyond this size cannot be computed with in 64 bits.
+# Larger integers would overflow 64 bits in the computations.
 LARGEST_INTEGER = 2**62
-# Neighbours of a set that are closer, compared with the whole range, cannot be told apart in floats.
+# Neighbouring values of a set that are closer than this fraction of its range cannot be told apart in floats.
 CLOSEST_VALUES = 1e-12
 
 
 def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
-    """Raise the one kind of error this module knows: who, what was expected, given, and the remedy."""
+    """Raise a ValueError that says which variable is wrong, what was expected, what was given, and what to do."""
     shown = repr(given)
     if len(shown) > 80:
         shown = shown[:77] + "..."
@@ -31,7 +31,7 @@ def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
 
 
 def _number(name: str, what: str, given: object) -> float:
-    """A finite or infinite float from any real number that is not a bool."""
+    """Convert any real number, except a bool, to a float, which may be infinite."""
     if isinstance(given, bool) or not isinstance(given, numbers.Real):
         invalid(name, f"a number for {what}", given, f"write {what} as a float or an int")
     try:
@@ -39,7 +39,7 @@ def _number(name: str, what: str, given: object) -> float:
     except OverflowError:
         invalid(name, f"{what} within the range of floats", given, "rescale the variable, or leave it out")
     if math.isnan(number):
-        invalid(name, f"a number for {what}", given, "replace the NaN by a real bound or leave it out")
+        invalid(name, f"a number for {what}", given, "replace it by a number, or leave it out")
     return number
 
 
@@ -54,7 +54,7 @@ def _integer(name: str, what: str, given: object) -> int:
 
 @dataclass(frozen=True)
 class Variable:
-    """Base of all variables; `mean` and `std` describe where the search for it starts."""
+    """Base class of all variables; `mean` and `std` say where the search starts and how widely it looks at first."""
 
     kind: ClassVar[str]
     mean: float | None = field(default=None, kw_only=True)
@@ -71,16 +71,16 @@ class Variable:
 
     @property
     def only(self) -> tuple[Value, ...]:
-        """The value of a variable that has only one; empty for all others."""
+        """The only value, if the variable can take just one; otherwise empty."""
         return ()
 
     def check_value(self, name: str, value: object) -> Value:
-        """Return `value` as this variable's own Python type, or raise a ValueError."""
+        """Return `value` as the Python type of this variable, or raise a ValueError."""
         raise NotImplementedError
 
     @property
     def hull(self) -> tuple[float, float]:
-        """The smallest and the largest value, infinite without a bound."""
+        """The smallest and the largest value; infinite where there is no bound."""
         raise NotImplementedError
 
     def check_mean(self, name: str, mean: object) -> float:
@@ -91,7 +91,7 @@ class Variable:
         return number
 
     def _with_checked_start(self, name: str) -> Self:
-        """The same with `mean` within the bounds and `std` positive, as floats."""
+        """Return a copy whose `mean` and `std` are floats, or raise a ValueError if they are not valid."""
         mean, std = self.mean, self.std
         if mean is not None:
             mean = self.check_mean(name, mean)
@@ -113,8 +113,8 @@ class Float(Variable):
     log
         Search on a logarithmic scale; needs ``low > 0``.
     mean, std
-        Where the search starts and how far it looks at first. Defaults: the middle and a quarter
-        of the range; without bounds 0 and 1. With ``log=True``, `std` is in units of ln(value).
+        Where the search starts and how widely it looks at first. Defaults: the middle of the range and a
+        quarter of the range, or 0 and 1 without bounds. With ``log=True``, `std` is in units of ln(value).
 
     Examples
     --------
@@ -163,14 +163,14 @@ class Int(Variable):
     Parameters
     ----------
     low, high
-        Inclusive bounds; any width up to 2**62, no table is made.
+        Inclusive bounds. The range may be up to 2**62 wide; the values are never listed in memory.
     step
-        Distance of neighbouring values; must divide ``high - low``.
+        The distance between neighbouring values; it must divide ``high - low``.
     log
         Search on a logarithmic scale; needs ``low >= 1``.
     mean, std
-        Where the search starts (may lie between integers) and how far it looks at first.
-        Defaults: the middle and a quarter of the range.
+        Where the search starts (`mean` may lie between two integers) and how widely it looks at first.
+        Defaults: the middle of the range and a quarter of the range.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class Int(Variable):
         if step < 1:
             invalid(name, "a step of at least 1", step, "use a positive step")
         if high - low > LARGEST_INTEGER:
-            invalid(name, "at most 2**62 wide a range", (low, high), "narrow the bounds")
+            invalid(name, "a range at most 2**62 wide", (low, high), "narrow the bounds")
         if (high - low) % step:
             fitting = high - (high - low) % step
             invalid(name, "a step that divides high - low", f"low={low}, high={high}, step={step}",
@@ -250,9 +250,9 @@ class Bool(Variable):
 
 @dataclass(frozen=True)
 class Discrete(Variable):
-    """One of a set of numbers, in any order; neighbours in size are neighbours in the search.
+    """One of a set of numbers, which may be listed in any order; the search treats close numbers as neighbours.
 
-    The objective receives ints if all the values are ints, else floats.
+    The objective receives ints if all the values are ints, otherwise floats.
 
     Examples
     --------
@@ -269,13 +269,13 @@ class Discrete(Variable):
             invalid(name, "a list of numbers", self.values, "write Discrete([v1, v2, ...])")
         given = list(self.values)
         if not given:
-            invalid(name, "at least one value", given, "list the values the variable may take")
+            invalid(name, "at least one value", given, "list the values that the variable may take")
         numbers_ = [_number(name, "each value", value) for value in given]
         if any(math.isinf(number) for number in numbers_):
             invalid(name, "finite values", given, "leave the infinities out")
         if len(set(numbers_)) < len(numbers_):
             twice = sorted({number for number in numbers_ if numbers_.count(number) > 1})
-            invalid(name, "distinct values", twice, "list each value once (as a 64-bit float)")
+            invalid(name, "distinct values", twice, "list each value only once (values are compared as 64-bit floats)")
         integral = all(isinstance(value, numbers.Integral) for value in given)
         values = tuple(sorted(int(v) if integral else float(v) for v in given))
         extent = float(values[-1]) - float(values[0])
@@ -283,8 +283,8 @@ class Discrete(Variable):
             invalid(name, "a range that fits a float", given, "rescale the values")
         for lower, upper in itertools.pairwise(values):
             if upper - lower < CLOSEST_VALUES * extent:
-                expected = f"values at least {CLOSEST_VALUES:g} of their range apart"
-                invalid(name, expected, (lower, upper), "use Int for their index, or drop one of them")
+                expected = f"values that are at least {CLOSEST_VALUES:g} of their range apart"
+                invalid(name, expected, (lower, upper), "use an Int as an index into the list, or drop one of the two")
         listed = replace(self, values=values)
         return listed._with_checked_start(name)
 
@@ -312,16 +312,16 @@ class Discrete(Variable):
 
 @dataclass(frozen=True)
 class Categorical(Variable):
-    """One of several choices that have no order: strings, numbers, booleans, None.
+    """One of several choices that have no order: strings, numbers, booleans or None.
 
-    The search learns a probability for each choice. Where neighbours resemble each other, `Int` or `Discrete`
-    need fewer evaluations.
+    The search learns a probability for each choice. Where neighbouring choices resemble each other, `Int` or
+    `Discrete` need fewer evaluations.
 
     Parameters
     ----------
     choices
-        The objective receives these very values. They are distinct: what Python takes for equal, such as 1 and
-        True, is one choice.
+        The objective receives exactly these values. They must be distinct; values that Python considers equal,
+        such as 1 and True, count as the same choice.
 
     Examples
     --------
@@ -341,15 +341,15 @@ class Categorical(Variable):
             invalid(name, "a list of choices", self.choices, 'write Categorical(["a", "b", ...])')
         choices = [_choice(name, choice) for choice in self.choices]
         if not choices:
-            invalid(name, "at least one choice", choices, "list what the variable may be")
+            invalid(name, "at least one choice", choices, "list the choices that the variable may take")
         twice = [choice for i, choice in enumerate(choices) if choice in choices[:i]]
         if twice:
-            invalid(name, "distinct choices", twice, "list each choice once (1, 1.0 and True are one)")
+            invalid(name, "distinct choices", twice, "list each choice only once (1, 1.0 and True are the same choice)")
         return replace(self, choices=tuple(choices))
 
     @property
     def hull(self) -> tuple[float, float]:
-        """Of the choices' places in the list."""
+        """The smallest and the largest index into the list of choices."""
         return 0.0, self.size - 1.0
 
     @property
@@ -369,24 +369,27 @@ class Categorical(Variable):
         return invalid(name, f"one of its choices {list(self.choices)!r:.60}", value, "take one of these")
 
     def check_mean(self, name: str, mean: object) -> float:
-        return invalid(name, "no mean, since choices have no order", mean, "leave it out of mean")
+        return invalid(name, "no mean, since choices have no order", mean, "leave this variable out of mean")
 
 
 def _choice(name: str, given: object) -> Value:
-    """A string, a finite number, a bool or None, as plain Python."""
+    """Return a choice as a plain Python string, finite number, bool or None, or raise a ValueError."""
     plain = given.item() if type(given).__module__ == "numpy" and hasattr(given, "item") else given
     if plain is None or isinstance(plain, str | bool | int) or (isinstance(plain, float) and math.isfinite(plain)):
         return plain
     return invalid(
-        name, "choices that are strings, finite numbers, booleans or None", given, "choose by a name instead"
+        name,
+        "choices that are strings, finite numbers, booleans or None",
+        given,
+        "use a name for each choice, and look the object up in the objective",
     )
 
 
 def _check_log(name: str, log: object, low: float) -> None:
     if not isinstance(log, bool):
-        invalid(name, "True or False for log", log, "pass log=True or leave it out")
+        invalid(name, "True or False for log", log, "pass log=True, or leave log out")
     if log and not 0 < low < math.inf:
-        invalid(name, "low > 0 with log=True", low, "raise low above 0 or drop log=True")
+        invalid(name, "low > 0 with log=True", low, "raise low above 0, or drop log=True")
 
 
 def _finite(bound: float) -> float | None:

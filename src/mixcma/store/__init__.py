@@ -1,4 +1,4 @@
-"""The run file: one SQLite database a run."""
+"""The run file: one SQLite database per search."""
 
 from mixcma.store.lock import holder
 from mixcma.store.no_file import Entry, NoFile

@@ -1,4 +1,4 @@
-"""One process at a time on a run file: a lock file beside it, which a killed process leaves unlocked."""
+"""One process at a time per run file: a lock file beside it. A process that is killed leaves it unlocked."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import threading
 import time
 from pathlib import Path
 
-# The lock is the process's: it does not pass to forked workers, which may outlive a killed process. So one
-# process could take it twice; these are the paths it holds.
+# The lock belongs to the process: forked workers, which may outlive a killed process, do not inherit it. But one
+# process could take it twice; these are the paths that this process has locked.
 _held: set[Path] = set()
-# Somebody who only asks who holds it has it for a moment (`holder`): that is waited for.
-TRIES, TRY_AGAIN = 5, 0.01  # seconds
+# A process that only asks who holds the lock (`holder`) has it for a moment. So taking it is tried this many times,
+# this many seconds apart.
+TRIES, TRY_AGAIN = 5, 0.01
 _holding = threading.Lock()
 
 
 class Lock:
-    """Held from creation to `release`. The lock file says who holds it."""
+    """A lock that is held from its creation to `release`. The lock file says which process holds it."""
 
     def __init__(self, run_file: Path) -> None:
         self._path = lock_path(run_file)
@@ -44,7 +45,7 @@ class Lock:
 
 
 def lock_path(run_file: Path) -> Path:
-    """Beside the file itself, whatever name it is called by."""
+    """The lock file: beside the run file itself, whatever link or path leads there."""
     file = run_file.resolve()
     return file.with_name(file.name + ".lock")
 
@@ -77,18 +78,18 @@ def _locked(run_file: Path, path: Path) -> int:
             continue
         if _same(file, path):
             return file
-        os.close(file)  # its last holder removed it in between
+        os.close(file)  # its last holder has removed it in the meantime
 
 
 def _in_use(run_file: Path, holder: str) -> ValueError:
-    return ValueError(f"run_file: {run_file} is in use by {holder}; wait until it has ended, or use another file")
+    return ValueError(f"run_file: {run_file} is in use by {holder}; wait until that ends, or use another file")
 
 
 def holder(run_file: Path) -> str | None:
-    """Who uses a run file now; None if nobody does."""
+    """Which process uses a run file now; None if there is none."""
     path = lock_path(run_file)
     with _holding:
-        if path in _held:  # closing another handle of it would give the lock away
+        if path in _held:  # closing another handle of the lock file would release the lock
             return "this process"
         try:
             file = os.open(path, os.O_RDWR)
@@ -107,7 +108,7 @@ def _holder(file: int) -> str:
     try:
         entry = json.loads(os.pread(file, 4096, 0))
         return f"process {entry['pid']} ({entry['program']}) on {entry['host']} since {entry['since']}"
-    except (ValueError, KeyError, TypeError):  # it has just taken the lock and not written yet
+    except (ValueError, KeyError, TypeError):  # the holder has just taken the lock and not written yet
         return "another process"
 
 

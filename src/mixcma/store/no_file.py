@@ -1,4 +1,4 @@
-"""NoFile: what a search asks of a run file, where it keeps none."""
+"""NoFile: stands in for the run file of a search that keeps none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mixcma.core.stopping import StopReason
-from mixcma.evaluation import Report
+from mixcma.evaluation import CallResult
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Drawn
@@ -14,16 +14,16 @@ from mixcma.space import Params
 
 
 class Entry(NamedTuple):
-    """A candidate to be evaluated, under the number it has in the file; with its outcome, if that is known."""
+    """A candidate to evaluate, with its number in the file, and its outcome if that is known."""
 
     id: int
     params: Params
     outcome: Outcome | None = None
-    known: bool = False  # the outcome is that of another candidate, and cost nothing
+    known: bool = False  # whether the outcome is that of another candidate, and cost no evaluation
 
 
 class NoFile:
-    """Stands in for the run file of a search that keeps none."""
+    """Numbers the candidates, as `RunFile` does, and writes nothing."""
 
     path = None
     record = None
@@ -56,13 +56,13 @@ class NoFile:
 
     def closed(self, optimizer: Optimizer, counted: int) -> None: ...
 
-    def finished(self, id: int, report: Report, counts: bool = False) -> int:
+    def finished(self, id: int, call: CallResult, counts: bool = False) -> int:
         return 0
 
-    def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
+    def record_known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
         return 0
 
-    def settle(self) -> None: ...
+    def flush(self) -> None: ...
 
     def set(self, name: str, value: object) -> None: ...
 

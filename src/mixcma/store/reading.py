@@ -1,4 +1,4 @@
-"""Reading a run file: all of it is checked before any of it is believed."""
+"""Reading a run file: all of it is checked before any of it is used."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.run.optimizer import Snapshot
 from mixcma.run.outcome import Outcome
+from mixcma.run.snapshot import Snapshot
 from mixcma.space import Params, Space
 from mixcma.store.schema import (
     APPLICATION_ID,
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     started: float | None
     seconds: float | None
     counted: int | None
-    latent: NDArray[np.float64] | None  # (1 or 2, N): the latent point; before integers were mutated, if they were
+    latent: NDArray[np.float64] | None  # (1 or 2, N): the latent point, then that before its integers were mutated
 
     @property
     def finished(self) -> bool:
@@ -52,12 +52,12 @@ class Row(NamedTuple):
 
     @property
     def evaluated(self) -> bool:
-        """Whether the objective was called for it."""
+        """Whether the objective was called for this candidate."""
         return self.status not in (PENDING, KNOWN)
 
 
 class Generation(NamedTuple):
-    """The distribution that a generation was drawn from, in latent coordinates."""
+    """The distribution from which a generation was drawn, in latent coordinates."""
 
     id: int
     run: int
@@ -66,7 +66,7 @@ class Generation(NamedTuple):
     axis_ratio: float
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
-    theta: NDArray[np.float64]  # (N_cat K,) the probabilities of the choices of categories
+    theta: NDArray[np.float64]  # (N_cat K,): the probabilities of the choices
 
 
 class RunRow(NamedTuple):
@@ -78,7 +78,7 @@ class RunRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """All that a run file holds."""
+    """Everything that a run file holds."""
 
     path: Path
     settings: dict[str, Any]
@@ -88,22 +88,22 @@ class Record:
     generations: list[Generation]
     snapshot: Snapshot
     snapshot_run: int
-    total: tuple[int, int]  # of rows, and of their checksums
-    replaceable: dict[tuple[str, object], int]  # the checksums, by table and key, of rows that may yet change
+    total: tuple[int, int]  # the number of rows, and the sum of their checksums
+    replaceable: dict[tuple[str, object], int]  # by table and key: checksums of rows that may still change
 
 
 def read(path: str | Path) -> Record:
-    """The content of a run file, or a `DamagedRunFile` that says why it cannot be trusted.
+    """The content of a run file; raises a `DamagedRunFile` that says why it cannot be trusted.
 
-    Works while another process writes to it. Nothing is written, neither to the file nor beside it.
+    This works while another process writes to the file. Nothing is written, neither to the file nor beside it.
     """
     path = Path(path)
     _check_there(path)
-    quiet = not _wal(path).exists()  # then nobody writes, and the file alone is all there is
+    quiet = not _wal(path).exists()  # then no process writes, and the file alone holds everything
     try:
         return _read(path, quiet)
     except DamagedRunFile:
-        if quiet and _wal(path).exists():  # somebody began to write while it was being read
+        if quiet and _wal(path).exists():  # a process began to write while the file was being read
             return _read(path, False)
         raise
 
@@ -115,7 +115,7 @@ def _read(path: Path, quiet: bool) -> Record:
         return _record(path, tables)
     except DamagedRunFile:
         raise
-    except (ValueError, KeyError, TypeError, IndexError) as error:  # what a row says does not make sense
+    except (ValueError, KeyError, TypeError, IndexError) as error:  # the values of a row make no sense
         raise _damaged(path, str(error)) from error
 
 
@@ -125,7 +125,7 @@ def _wal(path: Path) -> Path:
 
 
 def _check_there(path: Path) -> None:
-    """What the file system says; the file itself is opened by SQLite alone, whose locks another handle would lose."""
+    """Check what the file system says. Only SQLite may open the file: closing another handle would drop its locks."""
     try:
         size = path.stat().st_size
     except FileNotFoundError:
@@ -142,7 +142,7 @@ def _check_there(path: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path, quiet: bool) -> Iterator[sqlite3.Connection]:
-    """A view of one moment, after the checks that concern the file as a whole."""
+    """A connection that sees one moment of the file, after the checks that concern the file as a whole."""
     mode = "mode=ro&immutable=1" if quiet else "mode=ro"
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
@@ -169,7 +169,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
         raise _foreign(path, "another program's database")
     if version != VERSION:
         raise DamagedRunFile(
-            f"run_file: {path} has version {version} of the format, and this mixcma reads version {VERSION}; "
+            f"run_file: expected version {VERSION} of the format, but {path} has version {version}; "
             "use the mixcma that wrote it, or a newer one"
         )
     problem = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -189,7 +189,7 @@ def _rows(connection: sqlite3.Connection, path: Path, table: str) -> list[tuple[
     rows = connection.execute(f"SELECT {columns} FROM {table} ORDER BY {key}").fetchall()
     for row in rows:
         if checksum(row[:-1]) != row[-1]:
-            raise _damaged(path, f"the checksum of {table} {row[0]} does not fit")
+            raise _damaged(path, f"the checksum of {table} {row[0]} does not match")
     return rows
 
 

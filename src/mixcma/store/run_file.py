@@ -1,4 +1,4 @@
-"""RunFile: what a search writes as it goes."""
+"""RunFile: what a search writes as it runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mixcma.core.state import deviations
 from mixcma.core.stopping import StopReason
-from mixcma.evaluation import Report
+from mixcma.evaluation import CallResult
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Drawn
@@ -34,9 +33,9 @@ from mixcma.store.writer import Cells, Writer
 
 logger = logging.getLogger("mixcma")
 
-# Writing snapshots may cost this part of writing the evaluations between them.
+# Writing snapshots may cost this fraction of writing the evaluations between them.
 SNAPSHOT_SHARE = 0.25
-# An evaluation that took this many seconds is committed at once; faster ones share a commit, this often.
+# An evaluation that took this many seconds is committed at once; faster ones share a commit every COMMIT_EVERY seconds.
 WORTH_A_COMMIT = 0.001
 COMMIT_EVERY = 0.01
 # The generation of the points given as x0.
@@ -46,10 +45,10 @@ SAME_POINT = 1e-6
 
 
 class RunFile:
-    """The writing side of a run file."""
+    """Writes a run file."""
 
     def __init__(self, path: Path, must_exist: bool = False) -> None:
-        """Take the lock; `record` is what the file holds, None where there is no file yet."""
+        """Take the lock. `record` is what the file holds; None if there is no file yet."""
         self.path = path
         if not path.name or "\0" in str(path):
             raise ValueError(f"run_file: expected the path of a file, but got {str(path)!r}; name one")
@@ -75,7 +74,7 @@ class RunFile:
             raise
 
     def create(self, settings: Mapping[str, object], optimizer: Optimizer, x0: Sequence[Params]) -> None:
-        """Make the file, complete from the first moment on: under another name, and renamed when it is."""
+        """Create the file; it appears complete, since it is written under another name and then renamed."""
         for name, value in settings.items():
             self.set(name, value)
         self.begin_run(optimizer, 0)
@@ -85,12 +84,12 @@ class RunFile:
         self._recorded = _by_generation(read(self.path).rows)
 
     def begin_run(self, optimizer: Optimizer, evaluations_before: int) -> None:
-        """The first run, or a restart. It is committed with its first generation."""
+        """The first run or a restart begins. This is committed with its first generation."""
         self._writer.put("run", (optimizer.run, optimizer.popsize, evaluations_before, None))
         self._snapshot(optimizer, self._counted)
 
     def moved(self, optimizer: Optimizer) -> None:
-        """The start of the first run changed. It is committed with its first generation."""
+        """The start of the first run has changed. This is committed with its first generation."""
         self._snapshot(optimizer, 0)
 
     def end_run(self, optimizer: Optimizer, evaluations_before: int, stop: StopReason) -> None:
@@ -99,9 +98,9 @@ class RunFile:
         self._writer.commit()
 
     def asked(self, optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
-        """A generation was drawn: its candidates, its distribution, and now and then a snapshot.
+        """A generation was drawn: write its candidates, its distribution, and now and then a snapshot.
 
-        A generation that the file holds already comes back with what is known of it.
+        If the file holds the generation already, its candidates come back with the outcomes that are known.
         """
         recorded = self._recorded.pop((optimizer.run, optimizer.generation), None)
         if recorded is not None:
@@ -120,54 +119,51 @@ class RunFile:
         return entries
 
     def x0(self) -> list[Entry]:
-        """The points to be evaluated before the first generation."""
+        """The points to evaluate before the first generation."""
         return [_entry(row) for row in self._recorded.get((0, X0_GENERATION), [])]
 
     def drawn(self, drawn: Drawn) -> int:
-        """A single candidate of an asynchronous run."""
-        latent = drawn.latent.tobytes()
-        if drawn.unmutated is not drawn.latent:
-            latent += drawn.unmutated.tobytes()
-        id = self._candidate(drawn.run, drawn.generation, drawn.slot, drawn.params, latent)
+        """One candidate of an asynchronous run was drawn; returns its number."""
+        id = self._candidate(drawn.run, drawn.generation, drawn.slot, drawn.params, drawn.latents.tobytes())
         self._writer.commit()
         return id
 
     def opened(self, optimizer: Optimizer) -> None:
-        """A run begins to draw asynchronously; committed with its first candidate."""
+        """An asynchronous run begins to draw. This is committed with its first candidate."""
         self._distribution(optimizer)
 
     def closed(self, optimizer: Optimizer, counted: int) -> None:
-        """A generation of an asynchronous run closed, with the result that was `counted` so."""
+        """A generation of an asynchronous run was closed by the result with the number `counted`."""
         self._distribution(optimizer)
         self._snapshot(optimizer, counted)
         self._writer.commit()
 
-    def finished(self, id: int, report: Report, counts: bool = False) -> int:
-        """An evaluation is done; it is in the file when this returns. Very fast ones share a commit.
+    def finished(self, id: int, call: CallResult, counts: bool = False) -> int:
+        """An evaluation has finished. It is in the file when this returns, but very fast ones share a commit.
 
         In an asynchronous run it `counts`: results are numbered in the order of their use.
         """
-        status = TIMED_OUT if report.timed_out else FAILED if report.outcome.failed else DONE
-        self._settle(id, status, report.outcome, report.started, report.seconds, counts)
-        if report.seconds >= WORTH_A_COMMIT or time.monotonic() - self._writer.committed >= COMMIT_EVERY:
+        status = TIMED_OUT if call.timed_out else FAILED if call.outcome.failed else DONE
+        self._finish(id, status, call.outcome, call.started, call.seconds, counts)
+        if call.seconds >= WORTH_A_COMMIT or time.monotonic() - self._writer.committed >= COMMIT_EVERY:
             self._writer.commit()
         return self._counted
 
-    def settle(self) -> None:
-        """All that is finished is in the file when this returns: before a generation counts."""
+    def flush(self) -> None:
+        """Every finished evaluation is in the file when this returns; called before a generation counts."""
         self._writer.commit()
 
-    def known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
-        """A candidate was answered without an evaluation; the file learns it with the next commit."""
-        self._settle(id, KNOWN, outcome, None, None, counts)
+    def record_known(self, id: int, outcome: Outcome, counts: bool = False) -> int:
+        """A candidate was answered without an evaluation. This is written with the next commit."""
+        self._finish(id, KNOWN, outcome, None, None, counts)
         return self._counted
 
     def set(self, name: str, value: object) -> None:
-        """Change a setting; committed with what comes next."""
+        """Change a setting. This is written with the next commit."""
         self._writer.put("setting", (name, json.dumps(value, default=_plain)))
 
     def close(self) -> None:
-        """Write what is left, and give the file free."""
+        """Write what is left, and release the lock."""
         try:
             self._writer.close()
         finally:
@@ -182,11 +178,11 @@ class RunFile:
         self._writer.put("evaluation", row)
         return self._ids
 
-    def _settle(
+    def _finish(
         self, id: int, status: str, outcome: Outcome, started: float | None, seconds: float | None, counts: bool
     ) -> None:
         row = self._pending.pop(id, None)
-        if row is None:  # the file has it from before
+        if row is None:  # the file holds its outcome already
             return
         value = None if outcome.failed else outcome.value + 0.0  # SQLite does not keep the sign of -0.0
         constraints = json.dumps(list(outcome.constraints)) if outcome.constraints else None
@@ -199,9 +195,9 @@ class RunFile:
         state = optimizer.state
         self._generation_ids += 1
         ratio = math.sqrt(state.eigenvalues[-1] / state.eigenvalues[0])
-        deviation = deviations(state) * state.A * state.live
         about = (self._generation_ids, optimizer.run, optimizer.generation, optimizer.step_size, ratio)
-        self._writer.put("generation", (*about, *(array.tobytes() for array in (state.m, deviation, state.theta))))
+        arrays = state.m, optimizer.method.spread(state), optimizer.method.probabilities(state)
+        self._writer.put("generation", (*about, *(array.tobytes() for array in arrays)))
 
     def _snapshot(self, optimizer: Optimizer, counted: int) -> None:
         snapshot = optimizer.snapshot()
@@ -210,7 +206,7 @@ class RunFile:
         self._since_snapshot = 0
 
     def _go_on(self, record: Record) -> None:
-        """Count on from what the file holds."""
+        """Continue the numbering of what the file holds."""
         self._writer.go_on(record)
         self._ids, self._generation_ids = len(record.rows), len(record.generations)
         self._counted = max((row.counted or 0 for row in record.rows), default=0)
@@ -221,19 +217,19 @@ class RunFile:
                 self._pending[row.id] = _pending_row(row.id, row.run, row.generation, row.slot, row.params, latent)
 
     def _check_same(self, recorded: list[Row], candidates: Sequence[Params]) -> None:
-        """The candidates drawn again must be those in the file, but for rounding on another machine."""
+        """Check that the candidates drawn again are those in the file, up to rounding on another machine."""
         if [row.params for row in recorded] == list(candidates):
             return
         if all(_equal_but_for_rounding(row.params, params) for row, params in zip(recorded, candidates)):
             logger.warning(
-                "run_file: %s was written where numbers are rounded differently; the run goes on from what was "
+                "run_file: %s was written on a machine that rounds differently; the run continues from what was "
                 "evaluated, but not bit for bit as it would have there",
                 self.path,
             )
             return
         raise DamagedRunFile(
-            f"run_file: the candidates of generation {recorded[0].generation} in {self.path} are not those that its "
-            "state draws; use the mixcma that wrote it, or start with another file"
+            f"run_file: expected the candidates that the state in {self.path} draws, but its generation "
+            f"{recorded[0].generation} holds others; use the mixcma that wrote it, or start with another file"
         )
 
 
@@ -263,12 +259,12 @@ def _equal_but_for_rounding(params: Params, others: Params) -> bool:
 
 
 def _plain(value: object) -> object:
-    """A number of NumPy as one of Python."""
+    """A NumPy number as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be kept in a run file")
 
 
 def _snapshot_interval(optimizer: Optimizer) -> int:
-    """Generations between snapshots: a snapshot is about 3 N^2 numbers, a generation lambda N."""
+    """Generations between snapshots: a snapshot has about 3 N^2 numbers, a generation lambda N."""
     return math.ceil(3 * optimizer.encoding.dimension / (SNAPSHOT_SHARE * optimizer.popsize))

@@ -1,4 +1,4 @@
-"""The tables of a run file, the checksum every row carries, and arrays as raw bytes."""
+"""The tables of a run file, the checksum that every row carries, and arrays as raw bytes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 APPLICATION_ID = 0x6D786D61  # "mxma", in the header of the file
 VERSION = 2
 
-# The columns of every table but the last, which is the checksum of the others.
+# The columns of every table, except the last, which is the checksum of the others.
 TABLES: dict[str, dict[str, str]] = {
-    # what the run is: space, method, seed, ...; one JSON text each
+    # what defines the search: space, method, seed, ...; one JSON text each
     "setting": {"name": "TEXT PRIMARY KEY", "value": "TEXT"},
-    # one run and one more for every restart
+    # the first run, and one row per restart
     "run": {
         "run": "INTEGER PRIMARY KEY",
         "popsize": "INTEGER",
         "evaluations_before": "INTEGER",
-        "stop": "TEXT",  # why it ended; NULL while it goes on
+        "stop": "TEXT",  # why it ended; NULL while it runs
     },
-    # the distribution that each generation was drawn from: latent means and standard deviations,
-    # which are 0 for integers that are mutated alone, and the probabilities of the choices of categories
+    # the distribution from which each generation was drawn: latent means, standard deviations (0 for integers that
+    # only mutate), and the probabilities of the choices of categories
     "generation": {
         "id": "INTEGER PRIMARY KEY",
         "run": "INTEGER",
@@ -50,17 +50,17 @@ TABLES: dict[str, dict[str, str]] = {
         "started": "REAL",  # seconds since the epoch
         "seconds": "REAL",
         "counted": "INTEGER",  # in asynchronous runs, the order in which results were used
-        "latent": "BLOB",  # in asynchronous runs: the latent point, and where integers were mutated that before it
+        "latent": "BLOB",  # in asynchronous runs: the latent point, then that before its integers were mutated
     },
-    # the newest state of the optimizer that was kept: one row
+    # the newest state of the optimizer: one row
     "snapshot": {
         "id": "INTEGER PRIMARY KEY",
         "run": "INTEGER",
         "numbers": "TEXT",  # JSON
         "layout": "TEXT",  # JSON: [[name, dtype, shape], ...]
-        "arrays": "BLOB",  # the arrays one after the other
+        "arrays": "BLOB",  # the bytes of all arrays, one after the other
     },
-    # how many rows there are in all tables above, and the sum of their checksums: one row
+    # the number of rows in all tables above, and the sum of their checksums: one row
     "total": {"id": "INTEGER PRIMARY KEY", "rows": "INTEGER", "sum": "INTEGER"},
 }
 
@@ -69,11 +69,11 @@ STATUSES = (PENDING, DONE, FAILED, TIMED_OUT, KNOWN)
 
 
 class DamagedRunFile(ValueError):
-    """The file is not a run file, or not one that can be trusted."""
+    """The file is not a run file, or it cannot be trusted."""
 
 
 def statements() -> list[str]:
-    """The SQL that makes an empty run file."""
+    """The SQL that creates an empty run file."""
     made = [f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {VERSION}"]
     for table, columns in TABLES.items():
         described = ", ".join(f"{name} {kind}" for name, kind in columns.items())
@@ -82,13 +82,13 @@ def statements() -> list[str]:
 
 
 def insert(table: str) -> str:
-    """SQL that puts a row, with its checksum, in the place of one with the same key."""
+    """The SQL that writes a row with its checksum; it replaces a row with the same key."""
     places = ", ".join("?" * (len(TABLES[table]) + 1))
     return f"INSERT OR REPLACE INTO {table} VALUES ({places})"
 
 
 def checksum(row: Sequence[object]) -> int:
-    """Of the values and their types, as Python writes them; any single flipped byte changes it."""
+    """The checksum of the values and their types, as Python writes them; any single flipped byte changes it."""
     shown = [("bytes", len(value), zlib.crc32(value)) if isinstance(value, bytes) else value for value in row]
     return zlib.crc32(repr(shown).encode())
 

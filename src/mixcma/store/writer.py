@@ -16,38 +16,38 @@ from mixcma.store.schema import PENDING, TABLES, VERSION, checksum, insert, stat
 logger = logging.getLogger("mixcma")
 Cells = tuple[object, ...]  # a row of a table
 
-# A commit survives the death of the process; it is forced to the disk, to survive that of the machine, when
-# the last time is this many seconds ago.
+# Every commit survives the death of the process. After this many seconds, one is forced to the disk, to survive the
+# death of the machine.
 SYNC_EVERY = 1.0
-# While the disk is full, writing is tried again after this many seconds.
+# Seconds between two attempts to write, while the disk is full.
 RETRY_EVERY = 1.0
-# The tables whose rows may be replaced at any time; candidates are until they are finished.
+# The tables whose rows may be replaced at any time; candidates may be replaced until they are finished.
 REPLACED = ("setting", "run", "snapshot")
 
 _INSERT = {table: insert(table) for table in TABLES}
 
 
 class Writer:
-    """Rows are queued, and each `commit` is one transaction.
+    """Queues rows, and writes them in one transaction per `commit`.
 
-    Where the disk is full the queue waits in memory, and is written when there is room again.
+    While the disk is full, the queue waits in memory; it is written when there is room again.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path  # as the user calls it
-        self.committed = -math.inf  # when it was last
+        self.path = path  # as the user wrote it
+        self.committed = -math.inf  # when the last commit was
         self.connection: sqlite3.Connection | None = None
-        self._file = path.resolve()  # what SQLite keeps beside a file is beside what a link leads to
-        self._queue: list[tuple[str, Cells]] = []  # rows with their checksums
-        self._total = (0, 0)  # rows, and the sum of their checksums
-        self._replaceable: dict[tuple[str, object], int] = {}  # checksums of rows that may yet change
+        self._file = path.resolve()  # SQLite keeps its files beside the target of a link
+        self._queue: list[tuple[str, Cells]] = []  # tables, and rows with their checksums
+        self._total = (0, 0)  # the number of rows, and the sum of their checksums
+        self._replaceable: dict[tuple[str, object], int] = {}  # checksums of rows that may still change
         self._synced = -math.inf
         self._full_sync = True
         self._failing = False
         self._retry_at = 0.0
 
     def put(self, table: str, row: Cells) -> None:
-        """Queue a row, in the place of one with the same key, and keep the total true."""
+        """Queue a row, which replaces one with the same key, and update the total."""
         count, total = self._total
         new, old = checksum(row), self._replaceable.pop((table, row[0]), None)
         self._total = (count + 1, total + new) if old is None else (count, total - old + new)
@@ -56,11 +56,11 @@ class Writer:
         self._queue.append((table, (*row, new)))
 
     def create(self) -> None:
-        """Make the file with what is queued, complete from the first moment on: a draft, renamed when it is."""
+        """Create the file from the queue; it appears complete, since a draft is written first and then renamed."""
         draft = self._beside(".new")
         stale = [draft, *(self._beside(end) for end in (".new-wal", ".new-shm", "-wal", "-shm"))]
         try:
-            for left in stale:  # by a process that was killed, or of a file that was removed
+            for left in stale:  # left by a process that was killed, or by a file that was removed
                 left.unlink(missing_ok=True)
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -78,12 +78,12 @@ class Writer:
         self._connect()
 
     def go_on(self, record: Record) -> None:
-        """Write to a file that is there, after what it holds."""
+        """Append to a file that exists."""
         self._total, self._replaceable = record.total, dict(record.replaceable)
         self._connect()
 
     def commit(self) -> None:
-        """Write the queue in one transaction. If that fails it stays, to be written when it can be."""
+        """Write the queue in one transaction. If that fails, the queue is kept and written later."""
         if not self._queue or self.connection is None or time.monotonic() < self._retry_at:
             return
         try:
@@ -97,7 +97,7 @@ class Writer:
         self._queue.clear()
         self.committed = time.monotonic()
         if self._failing:
-            logger.warning("run_file: %s can be written again, and is complete", self.path)
+            logger.warning("run_file: %s can be written again and is complete", self.path)
             self._failing, self._retry_at = False, 0.0
 
     def close(self) -> None:
@@ -107,19 +107,19 @@ class Writer:
         self.commit()
         if self._queue:
             lost = len(self._queue)
-            logger.warning("run_file: %s could not be completed: the last %d rows are lost", self.path, lost)
+            logger.warning("run_file: %s could not be completed; its last %d rows are lost", self.path, lost)
         self.connection.close()
 
     def _beside(self, end: str) -> Path:
         return self._file.with_name(self._file.name + end)
 
     def _connect(self) -> None:
-        if not os.access(self._file, os.W_OK):  # SQLite would find out too late, and leave read-only files beside it
+        if not os.access(self._file, os.W_OK):  # SQLite would notice too late, and leave read-only files beside it
             raise ValueError(f"run_file: {self.path} cannot be written (Permission denied); make it writable")
         self.connection = sqlite3.connect(self.path, isolation_level=None, timeout=5.0)
         try:
             self.connection.execute("PRAGMA journal_mode = WAL")
-            self.connection.execute(f"PRAGMA user_version = {VERSION}")  # a true write: can it be written?
+            self.connection.execute(f"PRAGMA user_version = {VERSION}")  # an actual write, to see whether it works
         except sqlite3.Error as error:
             self.connection.close()
             raise ValueError(f"run_file: {self.path} cannot be written ({error}); make it writable") from error
@@ -147,7 +147,7 @@ class Writer:
         if not self._failing:
             self._failing = True
             logger.warning(
-                "run_file: %s cannot be written (%s); the run goes on in memory and tries again, "
+                "run_file: %s cannot be written (%s); the search continues in memory and tries again, "
                 "but what it finds is lost if it is killed now; make room on the disk",
                 self.path, error,
             )  # fmt: skip

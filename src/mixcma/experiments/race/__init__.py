@@ -1,1 +1,1 @@
-"""A race: every optimiser through its own public package, from the same starts, with the same budgets and targets."""
+"""A race of optimisers, each run through its own public package, from equal starts, with equal budgets and targets."""

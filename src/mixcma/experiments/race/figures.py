@@ -21,15 +21,15 @@ from mixcma.experiments.race.statistics import runtimes
 
 __all__ = ["runtime_figure", "save"]
 
-PANELS_A_ROW = 3
-FIRST = 1e-3  # evaluations a variable where the lines begin, left of the axis
+PANELS_PER_ROW = 3
+FIRST = 1e-3  # evaluations per variable at which the lines begin, to the left of the axis
 
 
 def runtime_figure(bed: str, results: Sequence[Result]) -> Figure:
-    """The share of (case, target) pairs hit within so many evaluations a variable: a panel a dimension or problem."""
+    """The share of (case, target) pairs hit, over evaluations per variable; one panel per dimension or problem."""
     by_problem = bed in ("designs", "discrete")
     panels = grouped(results, lambda r: r.problem if by_problem else r.dimension)
-    columns = min(len(panels), PANELS_A_ROW)
+    columns = min(len(panels), PANELS_PER_ROW)
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(5.2 * columns, 4.2 * rows), squeeze=False)
     colours = {racer: f"C{i % 10}" for i, racer in enumerate(dict.fromkeys(r.racer for r in results))}
@@ -46,7 +46,7 @@ def runtime_figure(bed: str, results: Sequence[Result]) -> Figure:
 
 
 def _distributions(axes: Axes, results: Sequence[Result], colours: dict[str, str]) -> None:
-    """A line a racer, dashed from its eleventh on, where colours come again."""
+    """One line per racer; from the eleventh on, where the colours repeat, the lines are dashed."""
     end = max(result.budget / result.dimension for result in results)
     for group in grouped(results, lambda r: r.racer):
         racer = group[0].racer

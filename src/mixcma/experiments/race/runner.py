@@ -1,4 +1,4 @@
-"""Running the race: every racer on every case, in processes; what is finished is kept and not run again."""
+"""Runs the race: every racer on every case, in several processes. Finished cells are kept and not run again."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mixcma.experiments.ledger import Ledger, nobody
+from mixcma.experiments.ledger import Ledger, no_watch
 from mixcma.experiments.race.beds import BEDS, Case, Choice
 from mixcma.experiments.race.racers import RACERS
 from mixcma.experiments.race.task import Over, Scoreboard, Task
 
-# The ledger is written whole every time, so not more often than this.
+# Every write replaces the whole ledger, so it is not written more often than this.
 SECONDS_BETWEEN_WRITES = 2.0
-# BLAS would start a thread a core in every process.
+# Otherwise BLAS would start one thread per core in every process.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 End = Literal["target", "budget", "itself", "error"]
@@ -38,14 +38,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of a cell.
+    """The result of a cell.
 
     Parameters
     ----------
     hits
-        Evaluations at which the first, second, ... target was hit.
+        The numbers of the evaluations at which the first, second, ... target was hit.
     end
-        What ended it: the last target, the budget (or the most that a slow racer is given), the racer itself, or
+        What ended the run: the last target, the budget (or the smaller limit of a slow racer), the racer itself, or
         an error.
     """
 
@@ -73,11 +73,11 @@ class Result:
 
 
 def run_cell(cell: Cell, choice: Choice) -> Result:
-    """One racer on one case. What the racer raises is reported, and ends nothing but this cell."""
+    """Run one racer on one case. If the racer raises, the error is reported, and only this cell ends."""
     case, started = cell.case, time.perf_counter()
     challenge = BEDS[case.bed].open(case, choice)
     board = Scoreboard(challenge.objective, challenge.task, challenge.targets, challenge.stop_at_target)
-    end, error = _raced(cell.racer, challenge.task, board)
+    end, error = _race(cell.racer, challenge.task, board)
     return Result(
         **asdict(case),
         racer=cell.racer,
@@ -92,20 +92,20 @@ def run_cell(cell: Cell, choice: Choice) -> Result:
     )
 
 
-def _raced(racer: str, task: Task, board: Scoreboard) -> tuple[End, str | None]:
+def _race(racer: str, task: Task, board: Scoreboard) -> tuple[End, str | None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the packages warn of much that is of no interest here
+        warnings.simplefilter("ignore")  # the packages give many warnings that are of no interest here
         try:
             RACERS[racer].run(task, board)
         except Over:
             return ("target" if board.reached and board.stop_at_target else "budget"), None
-        except Exception as error:  # whatever it is, the others race on
+        except Exception as error:  # whatever the error is, the other racers continue
             return "error", f"{type(error).__name__}: {error}"[:300]
     return "itself", None
 
 
 def cells_of(bed: str, racers: Sequence[str], choice: Choice) -> list[Cell]:
-    """Case by case. A racer that is one only where there are bits is left out where there are none."""
+    """All cells, case by case. A racer that needs binary variables is left out where there are none."""
     cells = []
     binaries: dict[tuple[str, int], bool] = {}
     for case in BEDS[bed].cases(choice):
@@ -121,7 +121,7 @@ def cells_of(bed: str, racers: Sequence[str], choice: Choice) -> list[Cell]:
 
 
 def key_of(cell: Cell, choice: Choice) -> str:
-    """All that a result depends on."""
+    """The key of a cell, which contains everything that its result depends on."""
     case, racer = cell.case, RACERS[cell.racer]
     budget = "own" if choice.budget is None else choice.budget
     settings = f"budget {budget}/spread {choice.spread:.6g}/{racer.package} {racer.version} {racer.settings}".rstrip()
@@ -135,9 +135,9 @@ def run_bed(
     *,
     out: Path,
     jobs: int = 1,
-    finished: Callable[[int], object] = nobody,
+    finished: Callable[[int], object] = no_watch,
 ) -> list[Result]:
-    """The results of all racers on a bed; those that the ledger in `out` has are taken from it."""
+    """The results of all racers on a bed; results that are in the ledger in `out` are taken from there."""
     ledger = Ledger(out / f"{bed}.cells.json")
     keys = {cell: key_of(cell, choice) for cell in cells_of(bed, racers, choice)}
     missing = [cell for cell, key in keys.items() if key not in ledger]
@@ -159,7 +159,7 @@ def _run_missing(
     jobs: int,
     finished: Callable[[int], object],
 ) -> None:
-    """Results go into the ledger as they come in, and whatever ends this, those that came in are kept."""
+    """Write results to the ledger as they arrive; those that have arrived are kept even if this is interrupted."""
     fresh: dict[str, Any] = {}
     written = time.monotonic()
     try:
@@ -175,7 +175,7 @@ def _run_missing(
 
 
 def _results(missing: Sequence[Cell], choice: Choice, jobs: int) -> Iterator[tuple[Cell, Result]]:
-    """Results as they come in; a few cells a process wait in the pool, so that an interrupt ends it soon."""
+    """Yield results as they arrive. Few cells per process are submitted ahead, so that an interrupt acts soon."""
     waiting = iter(missing)
     running: dict[Future[Result], Cell] = {}
     with _pool(min(jobs, len(missing))) as pool:
@@ -194,13 +194,13 @@ def _results(missing: Sequence[Cell], choice: Choice, jobs: int) -> Iterator[tup
 
 
 def _end_at_once() -> None:
-    """Ctrl-C, which a terminal sends to all processes, ends a worker without a word."""
+    """Let Ctrl-C, which a terminal sends to all processes, end a worker without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes, each with one thread of BLAS: these read the environment when NumPy is loaded."""
+    """A pool of new processes, each with one BLAS thread: BLAS reads the environment when NumPy is loaded."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:

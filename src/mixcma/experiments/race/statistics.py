@@ -1,4 +1,4 @@
-"""Numbers out of runtimes: areas under runtime distributions, rates, ratios, and their intervals."""
+"""Statistics of runtimes: areas under runtime distributions, rates, ratios, and their intervals."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ Interval = tuple[float, float]
 
 
 def runtimes(hits: Sequence[int], targets: int) -> FloatArray:
-    """Evaluations to each target, (targets,); infinite for those that were not hit."""
+    """The number of evaluations to each target, (targets,); infinite for targets that were not hit."""
     return np.array([*hits, *[math.inf] * (targets - len(hits))], dtype=np.float64)
 
 
 def areas(times: FloatArray, dimension: int, budget: int) -> FloatArray:
-    """What each runtime adds to the area under the runtime distribution, 0 to 1.
+    """The contribution of each runtime to the area under the runtime distribution, from 0 to 1.
 
-    The share of targets hit is a function of u = log10(evaluations / D). A target that is hit at t adds 1 / L
-    from u = max(0, log10(t / D)) on to L = log10(budget / D); the mean of this over the targets is the area.
+    The share of targets hit is a function of u = log10(evaluations / D), from u = 0 to L = log10(budget / D). A target
+    that is hit after t evaluations contributes the part of this interval that lies beyond u = max(0, log10(t / D)); the
+    area is the mean contribution of the targets.
     """
     length = math.log10(budget / dimension)
     if length <= 0:
-        raise ValueError(f"budget: expected more than an evaluation a variable, but got {budget} for {dimension}")
+        raise ValueError(
+            f"budget: expected more than one evaluation per variable, but got {budget} for {dimension}; raise it"
+        )
     with np.errstate(divide="ignore"):
         u = np.log10(np.asarray(times, dtype=np.float64) / dimension)
     return np.clip((length - np.maximum(u, 0.0)) / length, 0.0, 1.0)
 
 
 def rate_interval(successes: int, trials: int) -> Interval:
-    """Clopper and Pearson's."""
+    """The Clopper-Pearson interval of a success rate."""
     interval = binomtest(successes, trials).proportion_ci(CONFIDENCE)
     return float(interval.low), float(interval.high)
 

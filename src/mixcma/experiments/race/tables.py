@@ -1,4 +1,4 @@
-"""The results of a race in rows: as JSON, and as Markdown tables."""
+"""The results of a race as tables, written as JSON and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mixcma.experiments.race.beds.designs import checkpoints
 from mixcma.experiments.race.runner import Result
 from mixcma.experiments.race.statistics import areas, median, rate_interval, ratio, runtimes
 
-Row = dict[str, Any]  # from headers to numbers, texts or None
+Row = dict[str, Any]  # header -> number, text or None
 
 
 def paper_rows(results: Sequence[Result], against: str) -> list[Row]:
@@ -24,7 +24,7 @@ def paper_rows(results: Sequence[Result], against: str) -> list[Row]:
 
 
 def discrete_rows(results: Sequence[Result], against: str) -> list[Row]:
-    """As for the paper's functions, and the share of runs that ended by themselves."""
+    """The columns of `paper_rows`, and the share of runs that stopped by themselves."""
     return [
         {**_rates(group), "stop by themselves": round(sum(r.end == "itself" for r in group) / len(group), 3)}
         for group in grouped(results, lambda r: (r.problem, r.racer))
@@ -45,7 +45,7 @@ def _rates(group: Sequence[Result]) -> Row:
 
 
 def design_rows(results: Sequence[Result], against: str) -> list[Row]:
-    """The share of seeds at the best known value after some numbers of evaluations, where all were run so far."""
+    """The share of seeds that reach the best known value, at several numbers of evaluations that all runs got to."""
     rows = []
     for group in grouped(results, lambda r: (r.problem, r.racer)):
         times = np.array([result.hits[-1] if result.reached else np.inf for result in group])
@@ -58,7 +58,7 @@ def design_rows(results: Sequence[Result], against: str) -> list[Row]:
 
 
 def coco_rows(results: Sequence[Result], against: str) -> list[Row]:
-    """Areas under the runtime distributions, of all functions and by group, and their ratio to one racer's."""
+    """Areas under the runtime distributions, for all functions and per group, and their ratio to those of one racer."""
     rows = []
     for in_dimension in grouped(results, lambda r: r.dimension):
         theirs = {result.case: _area(result) for result in in_dimension if result.racer == against}
@@ -91,7 +91,7 @@ def _area(result: Result) -> float:
 
 
 def _errors(group: Sequence[Result]) -> Row:
-    """How many runs were ended by an error, and what the first of them said."""
+    """How many runs ended with an error, and the first error message."""
     errors = [result.error for result in group if result.error is not None]
     return {"errors": f"{len(errors)}: {errors[0]}" if errors else None}
 
@@ -106,7 +106,7 @@ ROWS: dict[str, Callable[[Sequence[Result], str], list[Row]]] = {
 
 
 def headers(rows: Sequence[Row]) -> list[str]:
-    """The columns in which there is an entry."""
+    """The names of the columns that are not empty."""
     names = dict.fromkeys(name for row in rows for name in row)
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
@@ -127,7 +127,7 @@ def shown(entry: object) -> str:
 
 
 def write_results(rows: dict[str, list[Row]], about: dict[str, Any], out: Path) -> list[Path]:
-    """results.json and results.md."""
+    """Write results.json and results.md."""
     as_json, as_text = out / "results.json", out / "results.md"
     as_json.write_text(json.dumps({"about": about, "beds": rows}, indent=1))
     versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())

@@ -1,4 +1,4 @@
-"""What all racers are given: a Task to start from, and a Scoreboard that evaluates, counts and calls the end."""
+"""What every racer is given: a Task, and a Scoreboard that evaluates points, counts them, and ends the race."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Objective = Callable[[FloatArray], Outcome | float]
 
-# Added to the violation of an infeasible point for racers that know no constraints (static penalty).
+# Added to the violation of an infeasible point, for racers that cannot handle constraints (a static penalty).
 INFEASIBLE = 1e9
-# Floats without bounds: how many standard deviations from the mean a racer looks that needs a box.
+# Racers that need bounds search a float without bounds within this many standard deviations of the mean.
 BOX_REACH = 10.0
-# Floats without bounds: random starts lie within so many standard deviations of the mean.
+# Random starts of a float without bounds lie within this many standard deviations of the mean.
 START_REACH = 2.0
-_STARTS = 9_1503  # sets the stream of the random starts apart from other uses of a seed
+_STARTS = 9_1503  # keeps the random starts independent of other uses of the seed
 
 
 @dataclass(frozen=True)
 class Task:
-    """Where a racer may search and where it starts; every array is (N,), in the order of the points.
+    """Where a racer may search and where it starts. Every array is (N,), in the order of the coordinates.
 
     Parameters
     ----------
     low, high
-        Bounds; infinite where a float has none.
+        The bounds; infinite where a float has none.
     integer
-        Which coordinates are whole numbers; those with two values are `binary`.
+        Which coordinates are integers; those with two values are `binary`.
     mean, std
-        Centre and standard deviation of the first candidates.
+        The centre and the standard deviations of the first candidates.
     budget
         The largest number of evaluations.
     restarts
         Whether to start again after convergence, until the budget is spent.
     target
-        The value that is known to be good enough, for racers that take one; None where it is a secret.
+        The value to reach, for racers that accept a target; None if they are not to know it.
     category
-        Which coordinates are the place of a choice, from 0 on, and have no order; integers to those who know none.
+        Which coordinates are the index of a choice, from 0 on, without an order. Racers that cannot handle
+        categories treat them as integers.
     """
 
     low: FloatArray
@@ -72,7 +73,7 @@ class Task:
         return np.zeros(self.dimension, dtype=bool) if self.category is None else self.category
 
     def start(self, run: int) -> FloatArray:
-        """The mean of the first run is given; those after it are uniform between the bounds, the same for all."""
+        """The start of a run: the mean for the first run, then uniform random points; the same for all racers."""
         if run == 0:
             return self.mean.copy()
         low = np.where(np.isfinite(self.low), self.low, self.mean - START_REACH * self.std)
@@ -80,7 +81,7 @@ class Task:
         return np.random.default_rng((_STARTS, self.seed, run)).uniform(low, high)
 
     def seed_of(self, run: int) -> int:
-        """A seed of 31 bits, not 0 (which means "none" to some packages), for each run."""
+        """The seed of a run: 31 bits, and not 0, which means "no seed" to some packages."""
         return int(np.random.SeedSequence((self.seed, run)).generate_state(1)[0] >> 1) + 1
 
     @cached_property
@@ -96,18 +97,18 @@ class Task:
 
 
 class Over(Exception):
-    """The race is over: the budget is spent or the last target hit. Only the Scoreboard raises it."""
+    """The race is over: the budget is spent, or the last target was hit. Only the Scoreboard raises this."""
 
 
 class Scoreboard:
-    """Evaluates points for a racer: counts them, notes when each target is first hit, and calls the end.
+    """Evaluates points for a racer, counts them, notes when each target is first hit, and ends the race.
 
     Parameters
     ----------
     targets
         Values in descending order; a feasible point at or below one hits it.
     stop_at_target
-        Whether the last target ends the race; if not, it is seen whether the racer stops by itself.
+        Whether the race ends when the last target is hit. If not, it shows whether the racer stops by itself.
     """
 
     def __init__(self, objective: Objective, task: Task, targets: Sequence[float], stop_at_target: bool = True) -> None:
@@ -118,7 +119,7 @@ class Scoreboard:
         self.stop_at_target = stop_at_target
         self.evaluations = 0
         self.best = math.inf
-        self.hits: list[int] = []  # evaluations at which the first, second, ... target was hit
+        self.hits: list[int] = []  # the evaluations at which the first, second, ... target was hit
 
     @property
     def reached(self) -> bool:
@@ -126,7 +127,7 @@ class Scoreboard:
         return len(self.hits) == len(self._targets)
 
     def __call__(self, point: FloatArray) -> float:
-        """The value of a point; infeasible ones are worse than all others, by their violation."""
+        """The value of a point. Infeasible points are worse than all feasible ones, by their violation."""
         outcome = self.outcome(point)
         return outcome.value if outcome.feasible else INFEASIBLE + outcome.violation
 
@@ -150,7 +151,9 @@ class Scoreboard:
             self.hits.append(self.evaluations)
 
     def _refuse_outside(self, point: FloatArray) -> None:
-        """No racer gains by points that the others are not allowed."""
+        """Refuse points outside the space, so that no racer has an advantage."""
         inside = (self._low <= point) & (point <= self._high)
         if not (inside & ~(self._integer & (point != np.rint(point)))).all():
-            raise ValueError(f"a point of the space was expected, but the racer gave {point.tolist()}")
+            raise ValueError(
+                f"expected a point of the space, but the racer proposed {point.tolist()}; clip and round its points"
+            )

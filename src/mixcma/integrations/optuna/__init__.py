@@ -1,4 +1,4 @@
-"""mixcma inside Optuna: a sampler for its studies, and run files as studies of its storages."""
+"""mixcma inside Optuna: a sampler for studies, and the export of run files into Optuna storages."""
 
 from mixcma.integrations.optuna.export import export_to_optuna
 from mixcma.integrations.optuna.sampler import MixCmaSampler

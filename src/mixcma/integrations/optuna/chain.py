@@ -1,8 +1,9 @@
-"""What trials carry, and which of it counts: the longest chain of closed generations.
+"""The records that trials carry, and which of them count: those of the longest chain of closed generations.
 
-Whoever finds a generation's results complete closes it, and says so in the trial it is about to draw. A trial
-belongs to one worker, so nobody overwrites anybody. Where two workers close the same generation at the same
-moment there are two records with the same predecessor; as soon as all see both, all follow the same one.
+The worker that finds the results of a generation complete closes the generation, and writes a record of this into the
+trial that it is about to draw. A trial belongs to one worker, so no worker overwrites what another has written. If two
+workers close the same generation at the same moment, there are two records with the same predecessor; as soon as
+all workers see both, they all follow the same one.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from typing import Any, NamedTuple
 
 
 class Start(NamedTuple):
-    """The beginning of a run: all that the settings do not say."""
+    """How a run begins: everything that the settings do not say."""
 
     run: int
     seed: int
-    mean: list[float] | None  # the latent point where it starts, if the user said so
-    history: int  # it starts from the results of the trials with a number below,
-    unfinished: list[int]  # but for these
+    mean: list[float] | None  # the latent point where the run starts, if the user gave one
+    history: int  # the run starts from the results of the trials with a lower number,
+    unfinished: list[int]  # except for these trials, which were not finished
 
 
 class Record(NamedTuple):
-    """A generation was closed, or a run begins, or both."""
+    """The record that a generation was closed, that a run begins, or both."""
 
-    carrier: int  # number of the trial that it is kept in
-    after: int | None  # carrier of the record before
-    depth: int  # records before
+    carrier: int  # the number of the trial that this record is kept in
+    after: int | None  # the carrier of the preceding record; None for the first
+    depth: int  # the number of preceding records
     took: list[int]  # the trials whose results the generation was closed with
     start: Start | None
 
@@ -45,10 +46,10 @@ def record_from_json(carrier: int, about: dict[str, Any]) -> Record:
 
 
 class Chain:
-    """Records that follow one another; those whose predecessor is not known yet wait."""
+    """The records that follow one another; a record whose predecessor is not known yet has to wait."""
 
     def __init__(self) -> None:
-        self.last: Record | None = None  # of the longest chain; of two of one length, that with the earlier carrier
+        self.last: Record | None = None  # of the longest chain; of two equally long ones, the earlier trial's
         self._records: dict[int, Record] = {}
         self._waiting: dict[int, Record] = {}
 
@@ -67,7 +68,7 @@ class Chain:
         return before is not None and before.depth == record.depth - 1
 
     def backwards(self) -> Iterator[Record]:
-        """From the last record of the longest chain to the first."""
+        """Yield the records of the longest chain, from the last to the first."""
         record = self.last
         while record is not None:
             yield record

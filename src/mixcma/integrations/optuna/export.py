@@ -1,4 +1,4 @@
-"""A run file as a study in an Optuna storage, so that optuna-dashboard and its plots work on it."""
+"""Export a run file as a study in an Optuna storage, so that optuna-dashboard and Optuna's plots can show it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from mixcma.store import Record, Row
 
 
 def export_to_optuna(record: Record, storage: str, name: str) -> int:
-    """Put every finished evaluation into a new study; how many there were."""
+    """Put every finished evaluation into a new study, and return how many there were."""
     try:
         study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
     except optuna.exceptions.DuplicatedStudyError:
-        raise ValueError(f"--study: {name} is in {storage} already; choose another name with --study") from None
-    except Exception as error:  # of whichever database driver it is
-        raise ValueError(f"--optuna: {storage} cannot be opened ({error}); write sqlite:///study.db") from error
+        raise ValueError(
+            f"--study: expected a new name, but {storage} already has a study named {name}; choose another name"
+        ) from None
+    except Exception as error:  # every database driver has its own exceptions
+        raise ValueError(
+            f"--optuna: expected the URL of a storage, but {storage} cannot be opened ({error}); write sqlite:///study.db"
+        ) from error
     distributions = {
         variable: distribution(record.space[variable], [row.params[variable] for row in record.rows])
         for variable in record.space
@@ -32,7 +36,7 @@ def export_to_optuna(record: Record, storage: str, name: str) -> int:
 
 
 def distribution(variable: Variable, seen: list[Any]) -> BaseDistribution:
-    """The nearest that Optuna has. Floats without a bound get that of the values seen."""
+    """The closest distribution that Optuna has. A float without bounds gets those of the values that were evaluated."""
     if isinstance(variable, Float):
         low = variable.low if variable.low is not None else min(seen, default=0.0)
         high = variable.high if variable.high is not None else max(seen, default=1.0)

@@ -1,8 +1,8 @@
 """Fold: the state of a search as a function of the trials of a study.
 
-Each trial carries the latent point it was decoded from and the generation that drew it, and some carry a record
-that a generation was closed. The state is what comes out when the results of the closed generations are told one
-after the other: every process gets there from the study alone, and keeps it in memory.
+Each trial carries the latent point that it was decoded from and the generation that it was drawn from, and some trials
+carry a record that a generation was closed. Telling the results of the closed generations one after the other gives the
+state: every process can compute it from the study alone, and keeps it in memory.
 """
 
 from __future__ import annotations
@@ -16,59 +16,54 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
-from mixcma.core.methods import Cma
+from mixcma.core.methods import Method
 from mixcma.core.strategy import strategy
 from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
-from mixcma.run.optimizer import Optimizer, Snapshot
+from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome, failure
 from mixcma.run.restarts import restart_popsize, start_mean
+from mixcma.run.snapshot import Snapshot
 from mixcma.run.stream import OLDEST_RESULT, Drawn, Stream
 from mixcma.space import Params
 
-# So many populations of earlier trials are a history to start from; fewer are used as results.
+# With at least this many populations of earlier trials the search starts from them; fewer are used as results.
 HISTORY_POPULATIONS = 5
-# Where the noise of trials begins that are older than the run they are drawn in.
+# Trials that are older than the run in which they are drawn take their noise from this slot on.
 LATE_SLOTS = 2**40
-# States kept to go back to, where another chain of records turns out to be the longest.
+# The number of states that are kept to return to if another chain of records turns out to be longer.
 STATES_KEPT = 8
 
 
 class Point(NamedTuple):
-    """What a trial was drawn from, by which generation, and with which noise."""
+    """The latent point that a trial was drawn as, its generation, and the slot of its noise."""
 
-    trial: int  # the trial's own number: what is copied from another does not count
+    trial: int  # the number of the trial itself, which shows whether the attribute was copied from another trial
     run: int
     generation: int
-    slot: int  # number of its noise in the run
-    latent: NDArray[np.float64]
-    unmutated: NDArray[np.float64]  # before integers were mutated, where the method does that
+    slot: int  # the number of its noise within the run
+    latents: NDArray[np.float64]  # (P, N) what the method keeps of a candidate; the first one was evaluated
 
     def to_json(self) -> dict[str, Any]:
-        about = self._asdict() | {"latent": self.latent.tolist(), "unmutated": self.unmutated.tolist()}
-        if self.unmutated is self.latent:
-            del about["unmutated"]
-        return about
+        return self._asdict() | {"latents": self.latents.tolist()}
 
 
 def point_from_json(about: Mapping[str, Any]) -> Point:
-    latent = np.array(about["latent"])
-    unmutated = np.array(about["unmutated"]) if "unmutated" in about else latent
-    return Point(about["trial"], about["run"], about["generation"], about["slot"], latent, unmutated)
+    return Point(about["trial"], about["run"], about["generation"], about["slot"], np.array(about["latents"]))
 
 
 class Position(NamedTuple):
-    """Where a chain of records leads to."""
+    """The state that a chain of records leads to."""
 
-    record: Record  # the last one
-    start: Record  # the one that began this run
-    closings: tuple[Record, ...]  # the last ones of this run
-    newest: tuple[int, ...]  # the highest number of a trial when it began, and at these closings
+    record: Record  # the last record
+    start: Record  # the record that began this run
+    closings: tuple[Record, ...]  # the last closings of this run
+    newest: tuple[int, ...]  # the highest trial number when the run began, and at each of these closings
     snapshot: Snapshot
 
 
 class Suggestion(NamedTuple):
-    """What a trial is to evaluate, and what it has to carry."""
+    """The parameters that a trial is to evaluate, and the attribute that it has to carry."""
 
     params: dict[str, Any]
     attribute: dict[str, Any]
@@ -76,9 +71,9 @@ class Suggestion(NamedTuple):
 
 
 class Fold:
-    """The search that the trials of a study add up to; `key` names its attribute in them."""
+    """The search that follows from the trials of a study; `key` is the name of its attribute in the trials."""
 
-    def __init__(self, parameters: Parameters, method: Cma, popsize: int | None, key: str, maximize: bool) -> None:
+    def __init__(self, parameters: Parameters, method: Method, popsize: int | None, key: str, maximize: bool) -> None:
         self.parameters = parameters
         self.key = key
         self._method = method
@@ -86,48 +81,49 @@ class Fold:
         self._sign = -1.0 if maximize else 1.0
         self._trials: dict[int, FrozenTrial] = {}
         self._unfinished = Unfinished()
-        self._points: dict[int, Point] = {}  # of the trials that this search drew
+        self._points: dict[int, Point] = {}  # of the trials that this search has drawn
         self._finished: set[int] = set()
-        self._waiting: set[int] = set()  # finished ones that may yet be used
-        self._incomplete: dict[int, Record] = {}  # records of trials that cannot be seen as finished yet, by carrier
+        self._waiting: set[int] = set()  # finished trials that may still be used
+        self._incomplete: dict[int, Record] = {}  # by carrier; not all of their results are visible yet
         self._chain = Chain()
-        self._at: Position | None = None
-        self._positions: OrderedDict[int, Position] = OrderedDict()  # the last ones, by carrier
+        self._current: Position | None = None
+        self._positions: OrderedDict[int, Position] = OrderedDict()  # the last few, by carrier
         self._optimizer: Optimizer
         self._stream: Stream
 
     def suggest(self, number: int, trials: Sequence[FrozenTrial], seed: int, mean: list[float] | None) -> Suggestion:
-        """A candidate for the trial `number`, drawn from all that the trials know.
+        """Draw a candidate for the trial `number` from the state that follows from all trials.
 
-        `seed` and `mean` are for a search that begins here.
+        `seed` and `mean` are used only if the search begins with this trial.
         """
         self._read(trials)
         self._follow()
         record = self._advance(number, seed, mean)
         drawn = self._stream.draw(self._slot(number))
         place = drawn.run, drawn.generation, drawn.slot
-        attribute = Point(number, *place, drawn.latent, drawn.unmutated).to_json()
+        attribute = Point(number, *place, drawn.latents).to_json()
         if record is not None:
             attribute["record"] = record.to_json()
         return Suggestion(self.parameters.suggested(drawn.params), attribute, drawn.run)
 
     def _slot(self, number: int) -> int:
-        """The number of a trial's noise, counted from the one that began the run: no two trials have the same.
+        """The slot of a trial's noise, counted from the trial that began the run: no two trials share a slot.
 
-        So one worker alone draws what `Optimizer` does. Trials that are older than the run come after all others.
+        A single worker therefore draws the same points as `Optimizer`. Trials that are older than the run have slots
+        beyond all others.
         """
-        assert self._at is not None
-        first = self._at.start.carrier
+        assert self._current is not None
+        first = self._current.start.carrier
         return number - first if number >= first else LATE_SLOTS + number
 
-    # What is in the study
+    # Reading the study
 
     def _read(self, trials: Sequence[FrozenTrial]) -> None:
         for trial in self._unfinished(trials):
             number = trial.number
             self._trials[number] = trial
             about = trial.system_attrs.get(self.key)
-            # a trial that was added or tried again may carry what was copied from another
+            # a trial that was added or retried may carry an attribute that was copied from another trial
             if number not in self._points and about is not None and about.get("trial") == number:
                 self._points[number] = point_from_json(about)
                 if "record" in about:
@@ -137,9 +133,9 @@ class Fold:
                 self._waiting.add(number)
 
     def _follow(self) -> None:
-        """Go along the longest chain of records, from the last one whose position is known.
+        """Follow the longest chain of records, from the last record whose position is known.
 
-        What was read need not be of one moment: a record may be seen before the results that it is about.
+        The trials were not all read at the same moment, so a record may be visible before the results it refers to.
         """
         complete = [record for record in self._incomplete.values() if self._is_complete(record)]
         for record in complete:
@@ -152,65 +148,65 @@ class Fold:
             if position is not None:
                 break
             new.append(record)
-        if position is not self._at:
+        if position is not self._current:
             self._go_back(position)
         for record in reversed(new):
             self._apply(record)
 
     def _is_complete(self, record: Record) -> bool:
-        """Whether all results that a record refers to can be seen."""
+        """Whether all results that a record refers to are visible."""
         known = self._finished.issuperset(record.took)
         if record.start is not None:
             known = known and self._finished.union(record.start.unfinished).issuperset(range(record.start.history))
         return known
 
-    # What is added to it
+    # Extending the chain
 
     def _advance(self, number: int, seed: int, mean: list[float] | None) -> Record | None:
-        """Close the generation if its results are in; begin a run if it is time to. The record of that, to be kept."""
-        if self._at is None:
+        """Close the generation if its results are in, and begin a run if one is due; return the record of this."""
+        if self._current is None:
             first = Record(number, None, 0, [], Start(0, seed, mean, *self._history_to_start_from()))
             self._apply(first)
             return first
-        results, before = self._results(), self._at.record
+        results, before = self._results(), self._current.record
         enough = len(results) >= self._optimizer.popsize
         record = Record(number, before.carrier, before.depth + 1, results[: self._optimizer.popsize * enough], None)
         if enough:
             self._apply(record)
         if self._optimizer.stop is None:
             return record if enough else None
-        run, first_start = self._optimizer.run + 1, self._at.start.start
+        run, first_start = self._optimizer.run + 1, self._current.start.start
         assert first_start is not None
         record = record._replace(start=Start(run, first_start.seed, None, 0, []))
         self._begin(record)
         return record
 
     def _results(self) -> list[int]:
-        """The results that may enter the next update, the oldest first; those that never will are forgotten."""
+        """The trials whose results may enter the next update, the oldest first; trials that are too old are dropped."""
         self._waiting = {number for number in self._waiting if self._usable(number)}
         return sorted(self._waiting)
 
     def _usable(self, number: int) -> bool:
-        assert self._at is not None
-        if any(number in closing.took for closing in self._at.closings):
+        assert self._current is not None
+        if any(number in closing.took for closing in self._current.closings):
             return False
         point, run = self._points.get(number), self._optimizer
         if point is not None:
             young = point.run == run.run and run.generation - point.generation <= OLDEST_RESULT
         else:
-            young = self._is_young_stranger(number)
+            young = self._is_recent_foreign_trial(number)
         return young and self._latent(number) is not None
 
-    def _is_young_stranger(self, number: int) -> bool:
-        """Whether a trial of somebody else was created at most a generation ago."""
-        assert self._at is not None
-        assert self._at.start.start is not None
+    def _is_recent_foreign_trial(self, number: int) -> bool:
+        """Whether a trial that this search did not draw was created at most one generation ago."""
+        assert self._current is not None
+        assert self._current.start.start is not None
         if self._optimizer.generation <= OLDEST_RESULT and self._optimizer.run == 0:
-            start = self._at.start.start
+            start = self._current.start.start
             return number >= start.history or number in start.unfinished
-        return number > self._at.newest[0 if self._optimizer.generation <= OLDEST_RESULT else -1 - OLDEST_RESULT]
+        return number > self._current.newest[0 if self._optimizer.generation <= OLDEST_RESULT else -1 - OLDEST_RESULT]
 
-    # The state
+    # Computing the state
 
     def _apply(self, record: Record) -> None:
         if record.took:
@@ -219,43 +215,43 @@ class Fold:
             self._begin(record)
 
     def _close(self, record: Record) -> None:
-        assert self._at is not None
+        assert self._current is not None
         for number in record.took:
             self._stream.take(self._drawn(number), self.outcome(self._trials[number]))
-        newest = max(self._at.newest[-1], record.carrier, *record.took)
+        newest = max(self._current.newest[-1], record.carrier, *record.took)
         self._keep(
             Position(
                 record=record,
-                start=self._at.start,
-                closings=(*self._at.closings, record)[-1 - OLDEST_RESULT :],
-                newest=(*self._at.newest, newest)[-2 - OLDEST_RESULT :],
+                start=self._current.start,
+                closings=(*self._current.closings, record)[-1 - OLDEST_RESULT :],
+                newest=(*self._current.newest, newest)[-2 - OLDEST_RESULT :],
                 snapshot=self._optimizer.snapshot(),
             )
         )
 
     def _begin(self, record: Record) -> None:
-        earlier = None if self._at is None else self._optimizer
-        self._set_out(record)
+        earlier = None if self._current is None else self._optimizer
+        self._create_optimizer(record)
         if earlier is not None:
             self._optimizer.follow(earlier)
-        newest = record.carrier if self._at is None else max(record.carrier, self._at.newest[-1])
+        newest = record.carrier if self._current is None else max(record.carrier, self._current.newest[-1])
         self._keep(Position(record, record, (), (newest,), self._optimizer.snapshot()))
 
     def _keep(self, position: Position) -> None:
-        self._at = self._positions[position.record.carrier] = position
+        self._current = self._positions[position.record.carrier] = position
         while len(self._positions) > STATES_KEPT:
             self._positions.popitem(last=False)
 
     def _go_back(self, position: Position | None) -> None:
-        """To a position that was kept, or to the beginning."""
-        self._at = position
+        """Return to a position that was kept, or to the beginning."""
+        self._current = position
         self._waiting = set(self._finished)
         if position is not None:
-            self._set_out(position.start)
+            self._create_optimizer(position.start)
             self._optimizer.restore(position.snapshot)
 
-    def _set_out(self, record: Record) -> None:
-        """The optimizer of the run that a record begins."""
+    def _create_optimizer(self, record: Record) -> None:
+        """Create the optimizer of the run that a record begins."""
         start, encoding = record.start, self.parameters.encoding
         assert start is not None
         mean = None if start.mean is None else np.array(start.mean)
@@ -268,7 +264,7 @@ class Fold:
             popsize=restart_popsize(self._popsize, start.run),
             mean=mean,
             history=self._history(start.history, start.unfinished),
-            target=0.0,  # a run is given up as flat like any other, but not on its way to zero
+            target=0.0,  # so that a run whose values are still approaching zero does not count as flat
             run=start.run,
         )
         self._stream = Stream(self._optimizer)
@@ -276,16 +272,16 @@ class Fold:
     # Trials as results
 
     def _drawn(self, number: int) -> Drawn:
-        """A trial as something that was drawn: by the present generation, or by an earlier one or somebody else."""
+        """A trial as a drawn candidate: of the present generation, of an earlier one, or from elsewhere."""
         now, point = self._optimizer.generation, self._points.get(number)
         generation = now if point is not None and point.generation == now else now - OLDEST_RESULT
         latents = self._latent(number)
         assert latents is not None
         slot = 0 if point is None else point.slot
-        return Drawn({}, *latents, self._optimizer.run, generation, slot, foreign=point is None)
+        return Drawn({}, latents, self._optimizer.run, generation, slot, foreign=point is None)
 
-    def _latent(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The latent points of what was really evaluated, mutated and not; None if it tells nothing of this space."""
+    def _latent(self, number: int) -> NDArray[np.float64] | None:
+        """The latent point that was really evaluated, mutated and unmutated; None if the trial cannot be used."""
         trial, point, encoding = self._trials[number], self._points.get(number), self.parameters.encoding
         known = self.parameters.known(trial.params)
         if known is None:
@@ -293,26 +289,25 @@ class Fold:
         if point is None:
             if trial.state != TrialState.COMPLETE or len(known) < len(encoding.space):
                 return None
-            latent = encoding.encode(known)
-            return latent, latent
-        decoded = encoding.decode(point.latent[None])[0]
+            return encoding.encode(known)[None]
+        decoded = encoding.decode(point.latents[:1])[0]
         edited = np.array([name in known and known[name] != decoded[name] for name in encoding.names])
         if not edited.any():
-            return point.latent, point.unmutated
+            return point.latents
         evaluated = encoding.encode({**decoded, **known})
-        return np.where(edited, evaluated, point.latent), np.where(edited, evaluated, point.unmutated)
+        return np.where(edited, evaluated, point.latents)
 
     def outcome(self, trial: FrozenTrial) -> Outcome:
-        """Failed and pruned trials, and those without a finite bound to their value, are failures."""
+        """The outcome of a trial; failed and pruned trials, and a value of -inf, count as failures."""
         if trial.state != TrialState.COMPLETE or trial.value is None:
             return failure(f"the trial is {trial.state.name}")
         value = self._sign * trial.value
         if value == -math.inf:
-            return failure("its value is infinitely good")
+            return failure("the value of the trial is infinitely good")
         return Outcome(value, tuple(trial.constraints.values()))
 
     def _history_to_start_from(self) -> tuple[int, list[int]]:
-        """The number below which trials are a history, and those that are not finished; 0 if there are too few."""
+        """The number below which trials are the history, and the unfinished ones among them; 0 if there are too few."""
         before = max(self._finished, default=-1) + 1
         unfinished = sorted(set(range(before)) - self._finished)
         if len(self._history(before, unfinished)) < HISTORY_POPULATIONS * self._popsize:
@@ -320,7 +315,7 @@ class Fold:
         return before, unfinished
 
     def _history(self, before: int, unfinished: Sequence[int]) -> list[tuple[Params, Outcome]]:
-        """The results of the trials with a number below `before`, but the unfinished ones."""
+        """The results of the trials with a number below `before`, except the unfinished ones."""
         history = []
         for number in sorted(set(range(before)).difference(unfinished)):
             params, outcome = self.parameters.known(self._trials[number].params), self.outcome(self._trials[number])

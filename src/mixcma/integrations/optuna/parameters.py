@@ -1,4 +1,4 @@
-"""Optuna's distributions as variables of a space, and values there and back."""
+"""Optuna's distributions as variables of a space, and the conversion of values in both directions."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from mixcma.core.methods import Cma
-from mixcma.latent.axis import Pairs
+from mixcma.core.methods import Method
 from mixcma.latent.encoding import Encoding
 from mixcma.space import Bool, Categorical, Float, Int, Params, Space, Value, Variable
 
 Distributions = Mapping[str, BaseDistribution]
 
-# A value of a distribution with a step may be off by this part of a step.
+# A value of a distribution with a step may be off by this fraction of a step.
 LARGEST_ROUNDING = 1e-3
 
 
 class Parameters:
     """The parameters of a study that are searched together, in the order of their names.
 
-    Floats with a step are counted in steps; of two choices the second is True, and more are known by their place.
+    A float with a step becomes the number of its steps. Of two choices the second becomes True; three or more choices
+    become their index.
     """
 
-    def __init__(self, distributions: Distributions, pairs: Pairs = "numbers") -> None:
+    def __init__(self, distributions: Distributions, categories: bool = False) -> None:
         self.distributions = {name: distributions[name] for name in sorted(distributions)}
-        self.encoding = Encoding(Space({name: variable(d) for name, d in self.distributions.items()}), pairs)
+        self.encoding = Encoding(Space({name: variable(d) for name, d in self.distributions.items()}), categories)
 
     def mean(self, x0: Mapping[str, Any]) -> list[float]:
-        """The latent point where a search starts: at the values in `x0`, and in the middle of the other ranges."""
+        """The latent point where a search starts: the values in `x0`, and the middle of all other ranges."""
         check_x0(x0, self.distributions)
-        values = {name: _inside(d, x0[name]) for name, d in self.distributions.items() if name in x0}
+        values = {name: _from_optuna(d, x0[name]) for name, d in self.distributions.items() if name in x0}
         space = self.encoding.space
         numbers = {n: float(value) for n, value in values.items() if not isinstance(space[n], Categorical)}
         mean = self.encoding.encode_mean(numbers)
@@ -50,30 +50,30 @@ class Parameters:
         return [float(latent) for latent in mean]
 
     def suggested(self, params: Params) -> dict[str, Any]:
-        """Values of the space -> those that Optuna expects."""
-        return {name: _outside(d, params[name]) for name, d in self.distributions.items()}
+        """Convert values of the space to those that Optuna expects."""
+        return {name: _to_optuna(d, params[name]) for name, d in self.distributions.items()}
 
     def known(self, params: Mapping[str, Any]) -> Params | None:
-        """The values of a trial that belong to the space, under their names; None if one lies outside of it."""
+        """Convert a trial's values to those of the space, by name; None if one of them lies outside the space."""
         inside: Params = {}
         for name, d in self.distributions.items():
             if name not in params:
                 continue
             if not contains(d, params[name]):
                 return None
-            inside[name] = _inside(d, params[name])
+            inside[name] = _from_optuna(d, params[name])
         return inside
 
 
 class CommonDistributions:
-    """The parameters that all completed trials have, with the same distribution."""
+    """The parameters that all completed trials have in common, with the same distribution."""
 
     def __init__(self) -> None:
         self._unfinished = Unfinished()
         self._common: dict[str, BaseDistribution] | None = None
 
-    def differ(self, name: str, distribution: BaseDistribution) -> bool:
-        """Whether a completed trial did without this parameter, or had it with another distribution."""
+    def differs(self, name: str, distribution: BaseDistribution) -> bool:
+        """Whether a completed trial lacked this parameter, or had it with another distribution."""
         return self._common is not None and self._common.get(name) != distribution
 
     def update(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
@@ -85,15 +85,15 @@ class CommonDistributions:
 
 
 class Unfinished:
-    """The trials of a study that were not finished when they were last looked at."""
+    """Remembers which trials were already finished at the last call, and returns all others."""
 
     def __init__(self) -> None:
         self._finished: set[int] = set()
-        self._first = 0  # all trials before this one were finished
+        self._first = 0  # all trials before this one are finished
 
     def __call__(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         first = self._first
-        if first > len(trials) or (first and trials[first - 1].number != first - 1):  # some are not shown
+        if first > len(trials) or (first and trials[first - 1].number != first - 1):  # some trials are hidden
             first = 0
         new = [trial for trial in trials[first:] if trial.number not in self._finished]
         self._finished.update(trial.number for trial in new if trial.state.is_finished())
@@ -103,17 +103,17 @@ class Unfinished:
         return new
 
 
-def searched_together(distributions: Distributions, method: Cma) -> dict[str, BaseDistribution]:
-    """Those that can be by the method, and have more than one value."""
+def searched_together(distributions: Distributions, method: Method) -> dict[str, BaseDistribution]:
+    """The distributions that the method can search, and that have more than one value."""
     free = {name: d for name, d in distributions.items() if not d.single()}
     return {name: d for name, d in free.items() if unsupported_because(name, d, method) is None}
 
 
-def unsupported_because(name: str, distribution: BaseDistribution, method: Cma) -> str | None:
-    """Why a distribution is no variable of ours; None if it is one."""
-    if isinstance(distribution, CategoricalDistribution):  # its choices may be anything, so it is not remembered
+def unsupported_because(name: str, distribution: BaseDistribution, method: Method) -> str | None:
+    """Why the method cannot search a distribution; None if it can."""
+    if isinstance(distribution, CategoricalDistribution):  # not cached, since its choices may be of any type
         known = len(distribution.choices) == 2 or method.takes_categories
-        return None if known else f"{type(method).__name__} takes no categories of three or more choices"
+        return None if known else f"{type(method).__name__} cannot search categories of three or more choices"
     return _unsupported_because(name, distribution_to_json(distribution))
 
 
@@ -121,7 +121,7 @@ def unsupported_because(name: str, distribution: BaseDistribution, method: Cma) 
 def _unsupported_because(name: str, distribution: str) -> str | None:
     loaded = json_to_distribution(distribution)
     if isinstance(loaded, IntDistribution) and max(-loaded.low, loaded.high) > 2**53:
-        return "Optuna keeps numbers as floats, which do not tell integers beyond 2**53 apart"
+        return "Optuna stores numbers as floats, which cannot tell integers beyond 2**53 apart"
     try:
         Encoding(Space({name: variable(loaded)}))
     except (ValueError, OverflowError) as error:
@@ -133,12 +133,12 @@ def check_x0(x0: Mapping[str, Any], distributions: Distributions) -> None:
     for name, value in x0.items():
         if name in distributions and not contains(distributions[name], value):
             raise ValueError(
-                f"x0: expected a value of {distributions[name]} for {name!r}, but got {value!r}; change it"
+                f"x0: expected a value of {distributions[name]} for {name!r}, but got {value!r}; choose another"
             )
 
 
 def description(distribution: BaseDistribution) -> str:
-    """The same for distributions that are searched in the same way."""
+    """A text that is the same for all distributions that are searched in the same way."""
     if isinstance(distribution, CategoricalDistribution):
         return repr(distribution)
     return distribution_to_json(distribution)
@@ -156,10 +156,10 @@ def variable(distribution: BaseDistribution) -> Variable:
 
 
 def contains(distribution: BaseDistribution, value: Any) -> bool:
-    """Whether a value is one of a distribution, but for rounding: Optuna keeps numbers as floats."""
+    """Whether a distribution contains a value, up to rounding: Optuna stores numbers as floats."""
     try:
         number = distribution.to_internal_repr(value)
-    except (ValueError, TypeError, OverflowError):  # NaN, no number, none of the choices
+    except (ValueError, TypeError, OverflowError):  # NaN, not a number, or not one of the choices
         return False
     if isinstance(distribution, CategoricalDistribution):
         return True
@@ -172,7 +172,7 @@ def contains(distribution: BaseDistribution, value: Any) -> bool:
     return abs(steps - round(steps)) <= LARGEST_ROUNDING
 
 
-def _outside(distribution: BaseDistribution, value: Value) -> Any:
+def _to_optuna(distribution: BaseDistribution, value: Value) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[int(value)]
     if isinstance(distribution, FloatDistribution) and distribution.step is not None:
@@ -180,7 +180,7 @@ def _outside(distribution: BaseDistribution, value: Value) -> Any:
     return value
 
 
-def _inside(distribution: BaseDistribution, value: Any) -> Value:
+def _from_optuna(distribution: BaseDistribution, value: Any) -> Value:
     if isinstance(distribution, CategoricalDistribution):
         place = int(distribution.to_internal_repr(value))
         return bool(place) if len(distribution.choices) == 2 else place

@@ -1,4 +1,4 @@
-"""MixCmaSampler: mixcma as a sampler of Optuna."""
+"""MixCmaSampler: mixcma as a sampler for Optuna."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from mixcma.core.methods import Cma
+from mixcma.core.methods import Method
 from mixcma.integrations.optuna.fold import Fold
 from mixcma.integrations.optuna.parameters import (
     CommonDistributions,
@@ -34,39 +34,40 @@ from mixcma.run.restarts import allowed_restarts
 logger = logging.getLogger("mixcma")
 Distributions = dict[str, BaseDistribution]
 
-# To be raised when trials of an earlier version would be understood differently: they are history then.
+# Raise this when trials of an earlier version would be read differently; they then count as results from elsewhere.
 FORMAT = 1
 
 
 class MixCmaSampler(BaseSampler):
-    """A sampler of Optuna that searches floats, integers and choices together.
+    """A sampler for Optuna that searches floats, integers and categories together.
 
-    The state of the search is a function of the study's trials: any number of processes may work on a study, on
-    any storage, and may come and go. Every result that is at most a generation old is used, whoever evaluated it.
+    The state of the search is a function of the study's trials, so any number of processes may work on a study, on
+    any storage, and they may join and leave at any time. Every result that is at most one generation old is used,
+    whichever process evaluated it.
 
     Parameters
     ----------
     search_space
-        The distributions of the parameters; None takes those that all finished trials have in common, which leaves
-        the first trial to the `independent_sampler`.
+        The distributions of the parameters. None uses those that all completed trials have in common; the first
+        trial is then drawn by the `independent_sampler`.
     method
         A method of mixcma, by name or as an object.
     popsize
-        Candidates a generation of the first run; default 4 + floor(3 ln N).
+        Candidates per generation in the first run; default 4 + floor(3 ln N).
     seed
-        The same seed gives the same trials, if they are evaluated one after the other. The seed of the worker that
-        began a study is that of all.
+        The same seed gives the same trials if they are evaluated one after the other. All workers on a study use the
+        seed of the worker that began it.
     x0
-        Where the search starts, instead of the middle of the ranges; parameters left out start there.
+        Where the search starts. Parameters that are left out start in the middle of their range.
     restarts
-        Whether to start again, elsewhere, where a run has converged; a number allows so many restarts, then the
-        study is stopped.
+        Whether to start again from a random point when a run has converged. A number allows at most that many
+        restarts; after them the study is stopped.
     independent_sampler
-        For parameters that cannot be searched together: those of some trials only, and, where the method takes no
-        categories, choices of three or more.
-        Default: `optuna.samplers.RandomSampler`.
+        Draws the parameters that cannot be searched together with the others: parameters that only some trials have,
+        and, if the method cannot search categories, choices of three or more. Default: a
+        `optuna.samplers.RandomSampler` that draws the same values in whichever process a trial runs.
     warn_independent_sampling
-        Whether to warn, once a parameter, that the `independent_sampler` is used.
+        Whether to warn, once per parameter, that the `independent_sampler` is used.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class MixCmaSampler(BaseSampler):
         self,
         search_space: Mapping[str, BaseDistribution] | None = None,
         *,
-        method: str | Cma = DEFAULT_METHOD,
+        method: str | Method = DEFAULT_METHOD,
         popsize: int | None = None,
         seed: int | None = None,
         x0: Mapping[str, Any] | None = None,
@@ -103,10 +104,10 @@ class MixCmaSampler(BaseSampler):
         self._warn = warn_independent_sampling
         self._warned: set[str] = set()
         self._memory: Memory | None = None
-        self._lock = threading.Lock()  # the threads of a study share its sampler
+        self._lock = threading.Lock()  # the threads that work on a study share its sampler
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was given: a copy reads the study anew."""
+        """The arguments only: a copy reads the study again."""
         return {**self.__dict__, "_memory": None, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -114,11 +115,11 @@ class MixCmaSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
-        """Noise here is that of a trial's number, so only the independent sampler has something to reseed."""
+        """Reseed the independent sampler. The search itself takes its noise from the number of the trial."""
         self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
-        """The parameters that are searched together: those given, or those of all trials so far."""
+        """The parameters that are searched together: those given, or those that all trials so far have in common."""
         _check_one_objective(study)
         if self._given_space is not None:
             return dict(self._given_space)
@@ -127,7 +128,7 @@ class MixCmaSampler(BaseSampler):
             return searched_together(self._memory_of(study).common.update(trials), self._method)
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> dict[str, Any]:
-        """Values for all parameters of `search_space`, drawn from the state of the search."""
+        """Draw values for all parameters of `search_space` from the state of the search."""
         _check_one_objective(study)
         mine = searched_together(search_space, self._method)
         params = {
@@ -138,7 +139,7 @@ class MixCmaSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value for a parameter that cannot be searched together with others."""
+        """Draw a value for a parameter that cannot be searched together with the others."""
         _check_one_objective(study)
         self._warn_once(study, param_name, param_distribution)
         return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
@@ -149,13 +150,13 @@ class MixCmaSampler(BaseSampler):
         reason = unsupported_because(name, distribution, self._method)
         if reason is None:
             with self._lock:
-                if distribution.single() or not self._memory_of(study).common.differ(name, distribution):
-                    return  # the first trials are there to find out about the parameters
+                if distribution.single() or not self._memory_of(study).common.differs(name, distribution):
+                    return  # the first trials serve to discover the parameters
             reason = "not every trial has it with this range"
         self._warned.add(name)
         logger.warning(
-            "%s: the parameter %r is sampled independently, by %s, since %s; pass warn_independent_sampling=False to "
-            "be spared this",
+            "%s: the parameter %r is sampled independently, by %s, because %s; pass warn_independent_sampling=False "
+            "to silence this warning",
             type(self).__name__, name, type(self._independent_sampler).__name__, reason,
         )  # fmt: skip
 
@@ -167,13 +168,13 @@ class MixCmaSampler(BaseSampler):
 
     def _suggested(self, study: Study, trial: FrozenTrial, distributions: Distributions) -> dict[str, Any]:
         with self._lock:
-            # not study.get_trials(): a pruner may hide some, and a thread may have read them a while ago
+            # not study.get_trials(): a pruner may hide some trials, and a thread may see a list that is out of date
             trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
             fold = self._memory_of(study).fold(distributions)
             suggestion = fold.suggest(trial.number, trials, self._seed, self._mean(fold.parameters))
             study._storage.set_trial_system_attr(trial._trial_id, fold.key, suggestion.attribute)
         if suggestion.run > self._restarts:
-            with contextlib.suppress(RuntimeError):  # there is no loop to stop where the user asks and tells
+            with contextlib.suppress(RuntimeError):  # there is no loop to stop if the user calls ask and tell
                 study.stop()
         return suggestion.params
 
@@ -183,7 +184,7 @@ class MixCmaSampler(BaseSampler):
         return parameters.mean(self._x0)
 
     def _memory_of(self, study: Study) -> Memory:
-        """What is remembered belongs to one study, and is read anew for another."""
+        """The memory of this study; it is replaced when the sampler is used for another study."""
         memory = self._memory
         if memory is None or memory.study != (study._storage, study._study_id):
             memory = self._memory = Memory(study, self._method, self._popsize)
@@ -191,9 +192,9 @@ class MixCmaSampler(BaseSampler):
 
 
 class Memory:
-    """What was read of a study, so that it is not read again."""
+    """What has been read from a study, so that it need not be read again."""
 
-    def __init__(self, study: Study, method: Cma, popsize: int | None) -> None:
+    def __init__(self, study: Study, method: Method, popsize: int | None) -> None:
         self.study = study._storage, study._study_id
         self.common = CommonDistributions()
         self._maximize = study.direction == StudyDirection.MAXIMIZE
@@ -201,19 +202,23 @@ class Memory:
         self._folds: dict[str, Fold] = {}
 
     def fold(self, distributions: Distributions) -> Fold:
-        """The search over these parameters. Workers with the same settings have the same, under the same key."""
+        """The search over these parameters. Workers with the same settings share it, under the same key."""
         described = json.dumps([[name, description(distributions[name])] for name in sorted(distributions)])
         if described not in self._folds:
             settings = f"{FORMAT} {described} {self._method} {self._popsize}"
             key = "mixcma:" + hashlib.sha256(settings.encode()).hexdigest()[:8]
             self._folds[described] = Fold(
-                Parameters(distributions, self._method.pairs), self._method, self._popsize, key, self._maximize
+                Parameters(distributions, self._method.takes_categories),
+                self._method,
+                self._popsize,
+                key,
+                self._maximize,
             )
         return self._folds[described]
 
 
 class NumberedRandomSampler(RandomSampler):
-    """Random values that are those of the seed, the trial and the parameter, whichever worker draws them."""
+    """Random values that depend only on the seed, the trial and the parameter, not on the worker that draws them."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -239,27 +244,27 @@ def _checked_space(space: object) -> Distributions:
         isinstance(name, str) and isinstance(d, BaseDistribution) for name, d in space.items()
     ):
         raise ValueError(
-            f"search_space: expected distributions by name, but got {space!r:.80}; "
+            f"search_space: expected a mapping from names to distributions, but got {space!r:.80}; "
             'write {"x": FloatDistribution(0, 1)}, or leave it out'
         )
     return dict(space)
 
 
 def _checked_x0(x0: object, space: Distributions | None) -> dict[str, Any] | None:
-    """Values by name, within the ranges of the space where it is known."""
+    """Check that `x0` maps names to values, within their ranges if the space is known already."""
     if x0 is None:
         return None
     if not isinstance(x0, Mapping):
-        raise ValueError(f"x0: expected values by name, but got {x0!r:.80}; write {{'x': 0.5}}")
+        raise ValueError(f"x0: expected a mapping from names to values, but got {x0!r:.80}; write {{'x': 0.5}}")
     if space is not None:
         for name in x0:
             if name not in space:
-                raise ValueError(f"x0: expected names of {sorted(space)}, but got {name!r}; remove it")
+                raise ValueError(f"x0: expected names from {sorted(space)}, but got {name!r}; remove it")
         check_x0(x0, space)
     return dict(x0)
 
 
 def _checked_sampler(sampler: object) -> BaseSampler | None:
     if sampler is not None and not isinstance(sampler, BaseSampler):
-        raise ValueError(f"independent_sampler: expected a sampler of Optuna, but got {sampler!r:.80}; leave it out")
+        raise ValueError(f"independent_sampler: expected an Optuna sampler, but got {sampler!r:.80}; leave it out")
     return sampler

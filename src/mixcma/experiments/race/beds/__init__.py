@@ -1,4 +1,4 @@
-"""The beds of the race by name."""
+"""The test beds of the race, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bed of the race is: its cases, and how each is opened."""
+"""A test bed of the race: its cases, and how each case is set up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mixcma.experiments.race.task import BoolArray, FloatArray, Objective, Task
 
 @dataclass(frozen=True)
 class Case:
-    """One problem that every racer meets once: `instance` is the seed, or COCO's instance."""
+    """One problem that every racer gets once; `instance` is the seed, or COCO's instance."""
 
     bed: str
     problem: str
@@ -22,7 +22,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Challenge:
-    """A case, opened: where to start, what to minimise, the values to reach."""
+    """A case that is set up: the task, the objective, and the values to reach."""
 
     task: Task
     objective: Objective
@@ -32,14 +32,14 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was asked for; None stands for the bed's own.
+    """What the user asked for; None stands for the default of the bed.
 
     Parameters
     ----------
     budget
-        Evaluations a variable.
+        Evaluations per variable.
     spread
-        Initial standard deviation as a part of the range, where a bed starts at the centre.
+        The initial standard deviation as a fraction of the range, on beds that start at the centre.
     """
 
     problems: tuple[str, ...] | None = None
@@ -52,7 +52,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Bed:
-    """A set of cases. `cases` and `open` take what was asked for; `package` is what it needs installed."""
+    """A set of cases. `cases` and `open` are given the user's choice; `package` is what must be installed."""
 
     name: str
     cases: Callable[[Choice], list[Case]]
@@ -69,14 +69,14 @@ def wanted(choice: Choice, problems: Sequence[str]) -> list[str]:
     return [name for name in problems if choice.problems is None or name in choice.problems]
 
 
-# The smallest initial standard deviation of an integer: with less, a bit would hardly move from where it is.
+# The smallest initial standard deviation of an integer: with a smaller one a bit would hardly ever change.
 LEAST_INTEGER_STD = 0.3
 
 
 def centred(
     low: FloatArray, high: FloatArray, integer: BoolArray, choice: Choice, *, seed: int, budget: int, restarts: bool
 ) -> Task:
-    """A task that starts at the centre of its domain, with standard deviations that are a part of the range."""
+    """A task that starts at the centre of its domain, with standard deviations that are a fraction of the range."""
     std = choice.spread * (high - low)
     std = np.where(integer, np.maximum(std, LEAST_INTEGER_STD), std)
     return Task(low, high, integer, (low + high) / 2, std, seed=seed, budget=budget, restarts=restarts)

@@ -1,4 +1,4 @@
-"""The bed ``categories``: half floats, a quarter integers, a quarter categories; one run each to 1e-10."""
+"""The bed ``categories``: half floats, a quarter integers, a quarter categories; one run per case, to 1e-10."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, budg
 from mixcma.experiments.race.task import FloatArray, Objective, Task
 
 DIMENSIONS = (20, 40)
-BUDGET = 10_000  # evaluations a variable
+BUDGET = 10_000  # evaluations per variable
 TARGET = 1e-10
 LOW, HIGH = -10, 10
-_STARTS = 55_05  # sets the stream of starts and of the best choices apart from other uses of a seed
+_STARTS = 55_05  # keeps the starts and the best choices independent of other uses of the seed
 
 # the number of choices, and the axis ratio of the floats
 _PROBLEMS = {"SphereCategories3": (3, 1.0), "SphereCategories5": (5, 1.0), "EllipsoidCategories5": (5, 1000.0)}
@@ -27,7 +27,7 @@ def cases(choice: Choice) -> list[Case]:
 
 
 def open_case(case: Case, choice: Choice) -> Challenge:
-    """Numbers start uniform in [1, 3] with standard deviation 1; which choice is the best differs from seed to seed."""
+    """Numbers start uniformly in [1, 3], with standard deviation 1; the best choices differ between seeds."""
     choices, ratio = _PROBLEMS[case.problem]
     n, rng = case.dimension, np.random.default_rng((_STARTS, case.instance))
     floats, integers = n // 2, n // 4

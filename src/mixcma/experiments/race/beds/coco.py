@@ -12,13 +12,16 @@ import numpy as np
 from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, budget_of, centred, wanted
 
 DIMENSIONS = (5, 10, 20, 40)
-KNOWN_DIMENSIONS = (*DIMENSIONS, 80, 160)
-BUDGET = 1000  # evaluations a variable
+LARGE_DIMENSIONS = (80, 160)
+KNOWN_DIMENSIONS = (*DIMENSIONS, *LARGE_DIMENSIONS)
+# Evaluations per variable.
+BUDGET = 1000
+BUDGET_OF_LARGE = 200
 FUNCTIONS = tuple(f"f{number}" for number in range(1, 25))
 PRECISIONS = np.logspace(2, -8, 51)  # f - f_opt
 
-# COCO's groups: separable, moderately conditioned, ill-conditioned, multi-modal, multi-modal with weak structure;
-# each by the number of its last function.
+# COCO's groups (separable, moderately conditioned, ill-conditioned, multi-modal, multi-modal with weak structure), each
+# with the number of its last function.
 GROUPS = {"f1-5": 5, "f6-9": 9, "f10-14": 14, "f15-19": 19, "f20-24": 24}
 
 
@@ -28,7 +31,7 @@ def group_of(function: str) -> str:
 
 
 def cases(choice: Choice) -> list[Case]:
-    """One run an instance."""
+    """One case per instance."""
     dimensions = choice.dimensions or DIMENSIONS
     for dimension in dimensions:
         if dimension not in KNOWN_DIMENSIONS:
@@ -51,10 +54,14 @@ def open_case(case: Case, choice: Choice) -> Challenge:
         np.arange(case.dimension) < posed.number_of_integer_variables,
         choice,
         seed=case.instance,
-        budget=budget_of(choice, case.dimension, BUDGET * case.dimension),
+        budget=budget_of(choice, case.dimension, default_budget(case.dimension)),
         restarts=True,
     )
     return Challenge(task, posed, (_optimum(posed) + PRECISIONS).tolist())
+
+
+def default_budget(dimension: int) -> int:
+    return dimension * (BUDGET_OF_LARGE if dimension in LARGE_DIMENSIONS else BUDGET)
 
 
 def _problem(case: Case) -> Any:
@@ -67,7 +74,7 @@ def _problem(case: Case) -> Any:
 
 
 def _optimum(posed: Any) -> float:
-    """f_opt: COCO writes where it is to a hidden file of the current folder, and nowhere else."""
+    """f_opt. COCO reveals the optimum only by writing it to a hidden file in the current folder."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         posed._best_parameter("print")
         (written,) = Path(folder).iterdir()

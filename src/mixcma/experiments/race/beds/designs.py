@@ -1,4 +1,4 @@
-"""The bed ``designs``: engineering designs with constraints, with restarts, to the best value known."""
+"""The bed ``designs``: engineering designs with constraints, with restarts, to the best known value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def open_case(case: Case, choice: Choice) -> Challenge:
 
 
 def open_design(design: Design, case: Case, choice: Choice, restarts: bool) -> Challenge:
-    """A set of numbers, or of choices, is raced by the index of its values, so that all racers see the same."""
+    """Set a design up. Number sets and categories become indices into their values, so that all racers see the same."""
     bounds = [_bounds(variable) for variable in design.space.values()]
     task = centred(
         np.array([low for low, _ in bounds], dtype=np.float64),
@@ -67,7 +67,7 @@ def _objective(design: Design) -> Objective:
 
 
 def _value_of(variable: Variable) -> Callable[[float], Value]:
-    """How a coordinate of a point becomes a value of the variable."""
+    """The function that turns a coordinate of a point into a value of the variable."""
     if isinstance(variable, Discrete | Categorical):
         values = _values(variable)
         return lambda x: values[int(x)]
@@ -77,7 +77,7 @@ def _value_of(variable: Variable) -> Callable[[float], Value]:
 
 
 def checkpoints(budget: int) -> dict[str, int]:
-    """After how many evaluations the table looks: the usual ones within the budget, and another budget's end."""
+    """The numbers of evaluations in the table: the usual ones, and the budget if it is not one of them."""
     within = {f"at {count}": count for count in CHECKPOINTS if count <= budget}
     return within if budget in CHECKPOINTS else within | {"at the end": budget}
 

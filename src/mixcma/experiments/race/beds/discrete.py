@@ -1,4 +1,4 @@
-"""The bed ``discrete``: no continuous variable; one run each, to see whether it stops by itself."""
+"""The bed ``discrete``: no continuous variables; one run per case, to see whether it stops by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mixcma.experiments.race.task import FloatArray, Objective, Task
 from mixcma.problems import DESIGNS
 
 BUDGET = 20_000
-_STARTS = 40_40  # sets the stream of the initial means apart from other uses of a seed
+_STARTS = 40_40  # keeps the initial means independent of other uses of the seed
 
 
 def one_max(bits: FloatArray) -> float:
@@ -21,7 +21,7 @@ def one_max(bits: FloatArray) -> float:
 
 
 def leading_ones(bits: FloatArray) -> float:
-    """The bits from the first zero on."""
+    """The number of bits from the first zero on."""
     return len(bits) - float(np.sum(np.cumprod(bits)))
 
 
@@ -47,7 +47,7 @@ def open_case(case: Case, choice: Choice) -> Challenge:
 
 
 def _task(case: Case, budget: int) -> Task:
-    """Starts as those of the paper: bits at 0.5, integers uniform in [1, 3], standard deviation 1."""
+    """The starts are those of the paper: bits at 0.5, integers uniform in [1, 3], standard deviation 1."""
     n, bits = case.dimension, case.problem != "IntegerSphere"
     uniform = np.random.default_rng((_STARTS, case.instance)).uniform(1.0, 3.0, n)
     return Task(

@@ -1,4 +1,4 @@
-"""The bed ``paper``: the functions of the paper and their relatives, one run each to 1e-10."""
+"""The bed ``paper``: the functions of the paper and related ones; one run per case, to 1e-10."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mixcma.problems.paper import PROBLEMS, Problem, coupled, problem, rotated
 from mixcma.space import Bool, Int
 
 DIMENSIONS = (20, 40)
-BUDGET = 10_000  # evaluations a variable, as in Section 5.2
+BUDGET = 10_000  # evaluations per variable, as in Section 5.2
 
 NAMES = (*PROBLEMS, *(f"Rotated{name}" for name in PROBLEMS if "Ellipsoid" in name), "Coupled")
 
 
 def posed_problem(name: str, dimension: int, seed: int) -> Problem:
-    """Every seed has its own rotation."""
+    """The problem of this name; each seed has its own rotation."""
     if name == "Coupled":
         return coupled(dimension)
     straight = name.removeprefix("Rotated")
@@ -39,7 +39,7 @@ def open_case(case: Case, choice: Choice) -> Challenge:
 
 
 def task_of(posed: Problem, seed: int, budget: int) -> Task:
-    """Starts and standard deviations as in Section 5.1; floats have no bounds."""
+    """The task of a problem, with starts and standard deviations as in Section 5.1; floats have no bounds."""
     variables = list(posed.space.values())
     integers = [isinstance(variable, Bool | Int) for variable in variables]
     bounds = [_bounds(variable) for variable in variables]

@@ -1,4 +1,4 @@
-"""The racers by name. Each is a function of a Task and a Scoreboard, and of nothing else."""
+"""The racers by name. Each is a function of a Task and a Scoreboard only."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["RACERS", "Racer"]
 
 @dataclass(frozen=True)
 class Racer:
-    """An optimiser: how it is run, and the package it comes from."""
+    """An optimiser: how it is run, and the package that it comes from."""
 
     run: Callable[[Task, Scoreboard], None]
     package: str
-    needs_binaries: bool = False  # without bits it would be the same as another racer
+    needs_binaries: bool = False  # without binary variables it is the same as another racer
     settings: str = ""  # what else its results depend on
 
     @property
     def version(self) -> str | None:
-        """Of its package; None if that is not installed."""
+        """The version of its package; None if the package is not installed."""
         try:
             return importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:

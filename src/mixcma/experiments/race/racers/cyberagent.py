@@ -1,4 +1,4 @@
-"""CMA-ES with Margin and CatCMA with Margin, as the package cmaes has them."""
+"""CMA-ES with Margin and CatCMA with Margin, as implemented in the package cmaes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CatCMAwM:
             solution = self._optimiser.ask()
             told.append((solution, evaluate(self._point(solution))))
         least = min(value for _, value in told)
-        self._optimiser.tell(told)  # which adds penalties to the values
+        self._optimiser.tell(told)  # this adds penalties to the values
         return least
 
     def _point(self, solution: Any) -> FloatArray:
@@ -85,12 +85,12 @@ class CatCMAwM:
         return point
 
     def converged(self) -> bool:
-        """Without a Gaussian the package has no reason to stop, and warns when it is asked for one."""
+        """Without a Gaussian the package has no stopping criterion, and warns when it is asked."""
         return len(self._gaussian) > 0 and bool(self._optimiser.should_stop())
 
 
 def _probabilities(task: Task, start: FloatArray, categories: NDArray[np.int64]) -> FloatArray:
-    """At the start: of binaries as the mean says, of categories even; 0 beyond the choices of each."""
+    """The initial probabilities: from the mean for binaries, equal for categories, and 0 beyond the last choice."""
     counts = [len(task.values(j)) for j in categories.tolist()]
     rows = np.zeros((len(counts), max(counts)))
     for row, j, count in zip(rows, categories.tolist(), counts):
@@ -99,6 +99,6 @@ def _probabilities(task: Task, start: FloatArray, categories: NDArray[np.int64])
 
 
 class CatCMAwMCategories(CatCMAwM):
-    """cmaes.CatCMAwM with binaries as categories of two, the way its documentation recommends."""
+    """cmaes.CatCMAwM with binaries as categories of two, as its documentation recommends."""
 
     binaries_as_categories = True

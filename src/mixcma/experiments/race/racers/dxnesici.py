@@ -1,4 +1,4 @@
-"""DX-NES-ICI, as its authors' package has it."""
+"""DX-NES-ICI, as implemented in its authors' package."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 class DxNesIci:
     """dxnesici.DXNESICI with the margin 1 / (N lambda) that its authors recommend.
 
-    It takes one step size for all coordinates, floats before integers, and no bounds. So it searches in units of
-    the initial standard deviations, in its own order; a float outside its bounds is evaluated on them, and the
-    squared distance, in these units, is added to the value.
+    The package expects floats before integers, uses one step size for all coordinates, and knows no bounds. The search
+    therefore reorders the coordinates and measures them in units of the initial standard deviations. A float outside
+    its bounds is evaluated on the bound, and its squared distance from it, in these units, is added to the value.
     """
 
     def __init__(self, task: Task, start: FloatArray, popsize: int | None, seed: int) -> None:
@@ -52,7 +52,7 @@ class DxNesIci:
         return float(least)
 
     def converged(self) -> bool:
-        """The limits of its `optimize`, which asks for them between two generations."""
+        """The limits that the package's own `optimize` checks between two generations."""
         eigenvalues = np.linalg.eigvalsh(self._optimiser.bbT)
         too_small = eigenvalues[0] < self._optimiser.minimal_eigval
         return bool(too_small or eigenvalues[-1] / eigenvalues[0] > self._optimiser.maximal_cond_num)

@@ -14,12 +14,12 @@ from mixcma.experiments.race.task import INFEASIBLE, FloatArray, Over, Scoreboar
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-# TPE takes time that grows with the square of its trials and with N: beyond this it would take hours.
+# The time of TPE grows with the square of the number of trials and with N; beyond these limits it would take hours.
 TPE_EVALUATIONS, TPE_PARAMETERS = 2000, 10_000
 
 
 def run_random_search(task: Task, evaluate: Scoreboard) -> None:
-    """The start, then points uniform in the box."""
+    """Evaluate the start, then points that are uniform in the box."""
     rng = np.random.default_rng(task.seed_of(0))
     low, high = task.box
     evaluate(_rounded(task, task.start(0)))
@@ -29,11 +29,11 @@ def run_random_search(task: Task, evaluate: Scoreboard) -> None:
 
 
 def run_differential_evolution(task: Task, evaluate: Scoreboard) -> None:
-    """SciPy's, with `integrality`; its first population is drawn around the start, 15 N of them as by default."""
+    """SciPy's differential evolution with `integrality` and its default population of 15 N, drawn around the start."""
     from scipy.optimize import Bounds, differential_evolution
 
     def inside(point: FloatArray) -> float:
-        return evaluate(np.clip(point, *task.box))  # floats on a bound are off it by a rounding error
+        return evaluate(np.clip(point, *task.box))  # floats on a bound may be outside by a rounding error
 
     for run in itertools.count():
         rng = np.random.default_rng(task.seed_of(run))
@@ -53,7 +53,7 @@ def run_differential_evolution(task: Task, evaluate: Scoreboard) -> None:
 
 
 def _stagnation(task: Task, popsize: int) -> Callable[[OptimizeResult], None]:
-    """Ends a run that a restart may follow, by the same rule as for all others."""
+    """A callback that ends a run, if a restart may follow, by the same rule as for all other racers."""
     recent = Window(flat_window(task.dimension, popsize))
 
     def ended(intermediate_result: OptimizeResult) -> None:
@@ -65,7 +65,7 @@ def _stagnation(task: Task, popsize: int) -> Callable[[OptimizeResult], None]:
 
 
 def _first_population(task: Task, start: FloatArray, popsize: int, rng: np.random.Generator) -> FloatArray:
-    """(popsize, N), Gaussian around the start, on the bounds where it would lie outside."""
+    """(popsize, N): Gaussian around the start; points outside the bounds are moved onto them."""
     drawn = start + task.std * rng.standard_normal((popsize, task.dimension))
     return _rounded(task, drawn)
 
@@ -77,7 +77,7 @@ def _rounded(task: Task, points: FloatArray) -> FloatArray:
 
 
 def run_tpe(task: Task, evaluate: Scoreboard) -> None:
-    """Optuna's TPESampler with its defaults: the start is its first trial, and constraints are told as such."""
+    """Optuna's TPESampler with its defaults. The first trial is the start, and constraints are passed on as such."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -94,7 +94,7 @@ def run_tpe(task: Task, evaluate: Scoreboard) -> None:
 
 
 def most_trials(dimension: int) -> int:
-    """How many evaluations TPE gets at most."""
+    """The largest number of evaluations that TPE gets."""
     return min(TPE_EVALUATIONS, TPE_PARAMETERS // dimension)
 
 

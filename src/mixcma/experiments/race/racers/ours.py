@@ -1,4 +1,4 @@
-"""mixcma's own methods, restarted as `minimize` restarts them, but without its bookkeeping."""
+"""mixcma's own methods, restarted in the same way as by `minimize`, but without its bookkeeping."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from mixcma.core.methods import Cma
+from mixcma.core.methods import Method
 from mixcma.core.strategy import default_popsize
 from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 from mixcma.run.optimizer import Optimizer
@@ -15,8 +15,8 @@ from mixcma.run.restarts import restart_popsize
 from mixcma.space import Bool, Categorical, Float, Int, Space, Variable
 
 
-def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
-    """Optimizers one after another; a space without floats is searched with a memory, as by `minimize`."""
+def run_mixcma(method: Method, task: Task, evaluate: Scoreboard) -> None:
+    """Run one Optimizer after another. As in `minimize`, no point of a space without floats is evaluated twice."""
     space = space_of(task, method.takes_categories)
     memory: dict[bytes, Outcome] | None = None if space.size is None else {}
     earlier: Optimizer | None = None
@@ -33,14 +33,14 @@ def run_mixcma(method: Cma, task: Task, evaluate: Scoreboard) -> None:
         )
         if earlier is not None:
             optimizer.follow(earlier)
-        _to_the_end(optimizer, evaluate, memory)
+        _run_to_the_end(optimizer, evaluate, memory)
         earlier = optimizer
         exhausted = memory is not None and evaluate.evaluations in (spent, space.size)
         if exhausted or not task.restarts:
             return
 
 
-def _to_the_end(optimizer: Optimizer, evaluate: Scoreboard, memory: dict[bytes, Outcome] | None) -> None:
+def _run_to_the_end(optimizer: Optimizer, evaluate: Scoreboard, memory: dict[bytes, Outcome] | None) -> None:
     while not optimizer.stop:
         candidates = optimizer.ask()
         points = np.array([list(candidate.params.values()) for candidate in candidates], dtype=np.float64)
@@ -57,7 +57,7 @@ def _outcome(point: FloatArray, evaluate: Scoreboard, memory: dict[bytes, Outcom
 
 
 def space_of(task: Task, categories: bool = True) -> Space:
-    """The task's coordinates as variables x0, x1, ..., in their order; without `categories`, these are integers."""
+    """The coordinates of the task as variables x0, x1, ...; unless `categories` is set, categories become integers."""
     return Space({f"x{j}": _variable(task, j, categories) for j in range(task.dimension)})
 
 
@@ -67,7 +67,9 @@ def _variable(task: Task, j: int, categories: bool) -> Variable:
         return Categorical(task.values(j))
     if task.binary[j]:
         if low != 0:
-            raise ValueError(f"coordinate {j}: expected a binary one to be 0 or 1, but it is {low:g} or {high:g}")
+            raise ValueError(
+                f"coordinate {j}: expected a binary with the values 0 and 1, but got {low:g} and {high:g}; shift it"
+            )
         return Bool(std=std)
     if task.integer[j]:
         return Int(int(low), int(high), std=std)

@@ -1,4 +1,4 @@
-"""pycma with its option for integers: LB+IC-CMA-ES."""
+"""pycma with its support for integers, LB+IC-CMA-ES."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ class Pycma:
 
 
 def _bounds(bounds: FloatArray) -> list[float | None] | None:
-    """None where there is no bound, and for all of them where none has one."""
+    """The bounds as pycma expects them: None where there is no bound, and a single None if there are none at all."""
     listed = [float(bound) if np.isfinite(bound) else None for bound in bounds]
     return None if set(listed) == {None} else listed

@@ -1,4 +1,4 @@
-"""The restarts of racers that do not restart themselves: one rule for all of them."""
+"""Restarts for racers that do not restart by themselves: one rule for all of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 
 
 class Generational(Protocol):
-    """An optimiser that works by generations."""
+    """An optimiser that works generation by generation."""
 
     @property
     def popsize(self) -> int: ...
 
     def step(self, evaluate: Scoreboard) -> float:
-        """One generation; the least value of it."""
+        """Run one generation, and return its lowest value."""
 
     def converged(self) -> bool:
         """Whether the package itself would stop now."""
@@ -28,10 +28,10 @@ Begin = Callable[[Task, FloatArray, int | None, int], Generational]
 
 
 def run_by_generations(begin: Begin, task: Task, evaluate: Scoreboard) -> None:
-    """Run after run until the scoreboard calls the end; a single run where the task has no restarts.
+    """Run the optimiser again and again until the scoreboard ends the race; only once if the task has no restarts.
 
-    A run is over when its package says so or, where a restart may follow, when the best value of a generation
-    has not changed over 10 + 30 N / lambda generations. Each restart doubles the population (IPOP).
+    A run ends when its package says so or, if a restart may follow, when the best value of a generation has not changed
+    for 10 + 30 N / lambda generations. Each restart doubles the population (IPOP).
     """
     popsize: int | None = None
     for run in itertools.count():
