@@ -448,7 +448,7 @@ def test_the_results_in_their_order_lead_to_the_state_in_the_file(virtually, tmp
     counted = sorted((row for row in record.rows if row.counted), key=lambda row: row.counted)
     assert [row.slot for row in counted] != sorted(row.slot for row in counted)
     for row in counted[: record.snapshot.numbers["counted"]]:
-        stream.take(Drawn(row.params, row.latent[0], row.latent[-1], row.run, row.generation, row.slot), row.outcome)
+        stream.take(Drawn(row.params, row.latent, row.run, row.generation, row.slot), row.outcome)
     assert stream.optimizer.generation == record.snapshot.numbers["draws"] > 5
     for name, kept in record.snapshot.arrays.items():
         assert np.array_equal(kept, getattr(stream.optimizer.state, name)), name

@@ -181,9 +181,11 @@ def test_a_run_that_proposes_nothing_new_ends_and_the_next_begins(method, asynch
     assert result.params == {"a": 300, "b": 500}
 
 
-def test_remembered_floats_end_a_run_too(watched):
-    """A run that has contracted to the spacing of floats draws the same points again."""
+def test_remembered_floats_end_a_run_too(watched, monkeypatch):
+    """A run that lies outside the bounds draws the bound again and again."""
     objective = watched(lambda p: p["x"])
+    objective.most = 20
+    monkeypatch.setattr(base, "LONGEST_IDLE", 20)
     options = {"seed": 1, "cache": True, "restarts": False, "stopping": PATIENT}
     result = minimize(objective, Space({"x": Float(0, 1)}), budget=10**6, **options)
     assert (result.stop.name, result.value) == ("exhausted", 0.0)

@@ -65,7 +65,8 @@ def _category_axis(variable: Variable) -> Axis:
     """The latent number is the place of the choice. Of two values the mean says how probable the second is at first."""
     cells, ends, (low, high) = variable.size or 0, (-math.inf, math.inf), variable.hull
     start = (cells - 1) / 2 if variable.mean is None else (variable.mean - low) / (high - low)
-    return Axis(0.0, 1.0, start, 0.0, cells - 1.0, ends, cells, 0.0, 1.0, False, None, category=True)
+    first, spacing = (0.0, 1.0) if isinstance(variable, Categorical) else (low, high - low)
+    return Axis(0.0, 1.0, start, 0.0, cells - 1.0, ends, cells, first, spacing, False, None, category=True)
 
 
 def _float_axis(variable: Float) -> Axis:

@@ -110,7 +110,7 @@ class RunMonitor:
 
         An integer next to the end of a wide range gains nothing until its Gaussian is as narrow as a few cells.
         """
-        if width <= 1.0 or width >= self._width / 2:
+        if not 1.0 < width < self._width / 2:
             return False
         self._width = width
         self._forget()

@@ -154,12 +154,12 @@ class Optimizer:
         self.encoding = Encoding(space, self.method.takes_categories)
         check_categories(self.method, self.encoding)
         self.setting = self.method.setting(self.encoding.coordinates, checked_popsize(popsize))
-        self._start = warm_start(self.encoding, history)
+        start = warm_start(self.encoding, history)
         if mean is not None:
-            start = started_at(self.encoding, self._latent_mean(mean))
-            self._start = self._start._replace(m=start.m, theta=start.theta)
+            at_mean = started_at(self.encoding, self._latent_mean(mean))
+            start = start._replace(m=at_mean.m, theta=at_mean.theta)
         self.state: State
-        self._begin(self._start)
+        self._begin(start)
         self.evaluations = 0
         self.failures = 0
         self.best: Best | None = None
@@ -227,8 +227,9 @@ class Optimizer:
 
     def move_to(self, params: Params) -> None:
         """Start from `params`: the mean becomes that point, and half of all first choices are its own."""
-        start = started_from(self.encoding, self.encoding.encode(params))
-        self._begin(self._start._replace(m=start.m, theta=start.theta))
+        start, n = started_from(self.encoding, self.encoding.encode(params)), self.setting.strategy.dimension
+        start.covariance[:n, :n] = (self.state.sigma**2 * self.state.C)[:n, :n]  # what a history said
+        self._begin(start)
 
     def snapshot(self) -> Snapshot:
         """All that this run is between two generations."""
@@ -258,7 +259,7 @@ class Optimizer:
             self.monitor.reset_failures()
 
     def _begin(self, start: Start) -> None:
-        self._start, self.state = start, self.method.initial_state(self.setting, start)
+        self.state = self.method.initial_state(self.setting, start)
 
     def _in_order(self, candidates: list[Candidate], outcomes: list[T]) -> list[T]:
         """The outcomes in the order of `ask`, after checking that they are all there, once."""

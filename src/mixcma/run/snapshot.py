@@ -45,7 +45,5 @@ def _filled(like: State, arrays: dict[str, NDArray[np.float64]], prefix: str) ->
         if isinstance(part, tuple):
             parts[name] = _filled(part, arrays, f"{prefix}{name}.")
         elif name != "generation":
-            shape = np.shape(part)
-            array = arrays[prefix + name].reshape(shape)
-            parts[name] = array if shape else float(array)
+            parts[name] = arrays[prefix + name].reshape(np.shape(part))[()]  # a number of the run is a scalar again
     return like._replace(**parts)

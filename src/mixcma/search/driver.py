@@ -252,9 +252,8 @@ def _search(
         display=display,
         raise_errors=how.on_error == "raise",
     )
-    optimizer = _first_optimizer(settings, file, x0, history, notes)
+    optimizer = _first_optimizer(settings, account, file, x0, history, notes)
     if file.record is not None:
-        take_up(account, optimizer, file.record)
         search.go_on_from(file.record, optimizer)
     try:
         stop = search.run_all(optimizer, settings.optimizer, allowed_restarts(settings.restarts))
@@ -273,17 +272,24 @@ def _search(
 
 
 def _first_optimizer(
-    settings: Settings, file: RunFile | NoFile, x0: Sequence[Params], history: History, notes: Mapping[str, Any]
+    settings: Settings,
+    account: Account,
+    file: RunFile | NoFile,
+    x0: Sequence[Params],
+    history: History,
+    notes: Mapping[str, Any],
 ) -> Optimizer:
-    """The optimizer to begin with, or to restore from the file; a new file is created with it."""
+    """The optimizer to begin with, or restored from the file; a new file is created with it."""
     if isinstance(file, RunFile):
         if file.record is not None:
+            optimizer = settings.optimizer(file.record.snapshot_run)
+            take_up(account, optimizer, file.record)  # what cannot go on is refused before anything is written
             for name in ("target", "restarts", "cache", "stopping"):
                 file.set(name, settings.to_dict()[name])
             spent = sum(row.evaluated for row in file.record.rows)
             file.set("budget", max(settings.budget, spent))
             file.set("stop", None)
-            return settings.optimizer(file.record.snapshot_run)
+            return optimizer
         optimizer = settings.optimizer(0, history)
         about = {"versions": versions(), "created": time.time(), "stop": None, "notes": dict(notes)}
         file.create({**settings.to_dict(), **about}, optimizer, x0)

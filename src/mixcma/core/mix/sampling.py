@@ -35,7 +35,8 @@ def draw(setting: MixSetting, state: MixState, noise: Noise) -> Sample:
         if not known_empty(k > 0.0):
             mutated, there = mutated_at(partition, k, noise.sign), jump(coordinates, of_mean, noise.geometric)
             v = xp.where(mutated, cell_centre(coordinates, there), v)
-            cells = xp.where(mutated, there, cells)
+            # on a log scale, the centre of a narrow cell may be rounded into its neighbour
+            cells = xp.where(mutated, there, cells) if coordinates.log_grid is None else cell_index(coordinates, v)
     return Sample(y, z, step, v, cells, xp.zeros(v.shape[:-1], dtype=bool))
 
 
