@@ -741,20 +741,23 @@ def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, mon
             copies.append(copy)
             return counted
 
-    options = {"space": Space({"n": Int(0, 7), "m": Int(0, 7)}), "budget": 30, "seed": 2, "asynchronous": True}
+    def knows_a_pending_point(copy):
+        return any(tuple(row.params.values()) in finished(copy) for row in read(copy).rows if not row.finished)
+
+    options = {"space": Space({"n": Int(0, 3), "m": Int(0, 3)}), "budget": 12, "seed": 2, "asynchronous": True}
     with virtual_workers(4):
         with monkeypatch.context() as patched:
             patched.setattr("mixcma.search.driver.RunFile", Copied)
+            patched.setattr("mixcma.store.run_file.WORTH_A_COMMIT", 0.0)
             minimize(Recorded(), run_file=path, **options)
-        times = 0
-        for copy in copies[::4]:
+        copies = [copy for copy in copies if knows_a_pending_point(copy)]
+        assert copies
+        for copy in copies:
             before, again = finished(copy), Recorded()
-            times += any(tuple(row.params.values()) in before for row in read(copy).rows if not row.finished)
             result = minimize(again, run_file=copy, **options)
             assert not before.keys() & again.begun.keys()
             assert set(again.begun.values()) <= {1}
-            assert result.evaluations == len(finished(copy)) <= 30
-    assert times > 0
+            assert result.evaluations == len(finished(copy)) <= 12
 
 
 def test_asynchronously_it_goes_on_from_what_the_disk_had_at_any_moment(tmp_path, path):

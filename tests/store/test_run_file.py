@@ -23,7 +23,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from mixcma.core.state import deviations
+from mixcma.core.gaussian import deviations
 
 from mixcma import Bool, Discrete, Float, Int, Margin, Optimizer, Outcome, Space, Stopping, minimize, resume
 from mixcma.search.driver import RunFile
