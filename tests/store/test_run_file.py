@@ -23,9 +23,9 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from mixcma.core.gaussian import deviations
 
 from mixcma import Bool, Discrete, Float, Int, Margin, Optimizer, Outcome, Space, Stopping, minimize, resume
+from mixcma.core.gaussian import deviations
 from mixcma.search.driver import RunFile
 from mixcma.store import read, run_file, writer
 from mixcma.store.schema import APPLICATION_ID, VERSION, unpack
