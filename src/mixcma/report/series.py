@@ -142,7 +142,11 @@ class Generations:
 
 def encoding_of(record: Record) -> Encoding:
     """The encoding with which the run was searched."""
-    return Encoding(record.space, method_from(record.settings["method"]).takes_categories)
+    try:
+        categories = method_from(record.settings["method"]).takes_categories
+    except ValueError:  # a method of the user's own: it takes categories if it kept probabilities
+        categories = any(len(generation.theta) for generation in record.generations[:1])
+    return Encoding(record.space, categories)
 
 
 def generations_of(record: Record, encoding: Encoding) -> Generations:
