@@ -52,7 +52,7 @@ $(DEMO)/ready: requirements.lock pyproject.toml
 # The whole suite comes last, so that the tests it had to leave out stand at the end of the output.
 test:
 	PYTHON=$(PYTHON) tools/system_packages.sh
-	$(MAKE) --no-print-directory check
+	$(MAKE) --no-print-directory check test-lowest
 	$(BIN)/python -m pytest
 
 quick: setup
