@@ -111,7 +111,7 @@ def decompose(C: Array, live: Array | None = None) -> Roots:
     if n == size:
         return Roots(root, inverse_root, eigenvalues)
     eigenvalues = np.sort(np.append(eigenvalues, np.ones(size - n)))
-    return Roots(padded(root, size, 0.0), padded(inverse_root, size, 0.0), eigenvalues)
+    return Roots(padded(root, size), padded(inverse_root, size), eigenvalues)
 
 
 def _roots(C: Array) -> Roots:

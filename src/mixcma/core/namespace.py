@@ -107,9 +107,9 @@ def trailing_zeros(vector: Array) -> int:
     return int((vector[::-1] != 0.0).argmax()) if isinstance(vector, np.ndarray) and vector.ndim == 1 else 0
 
 
-def padded(block: Array, size: int, diagonal: float) -> Array:
-    """A (size, size) matrix that begins with the block; the rest is 0, with `diagonal` on its diagonal."""
-    matrix, n = np.zeros((size, size)) if diagonal == 0.0 else diagonal * np.eye(size), len(block)
+def padded(block: Array, size: int) -> Array:
+    """A (size, size) matrix that begins with the block; the rest is 0."""
+    matrix, n = np.zeros((size, size)), len(block)
     matrix[:n, :n] = block
     return matrix
 

@@ -107,11 +107,6 @@ def flat_window(dimension: float, popsize: int) -> int:
     return 10 + math.ceil(30 * dimension / popsize)
 
 
-def smallest_variance(state: GaussianState) -> Array:
-    """The smallest eigenvalue of sigma^2 C: (...,)."""
-    return (state.sigma**2 * state.eigenvalues)[..., 0]
-
-
 def condition_number(state: GaussianState) -> Array:
     """The condition number of C at its last decomposition: (...,)."""
     return state.eigenvalues[..., -1] / state.eigenvalues[..., 0]

@@ -36,7 +36,7 @@ class Cma(Method):
     takes_categories: ClassVar[bool] = False
     takes_uniforms: ClassVar[bool] = False
 
-    def initial_state(self, setting: Setting, start: Start) -> CmaState:
+    def initial_state(self, setting: Setting, start: Start) -> State:
         return CmaState(**initial_gaussian(start))
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:

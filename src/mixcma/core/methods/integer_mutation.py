@@ -85,7 +85,7 @@ class IntegerMutation(Cma):
                 f"{self.geometric_base!r}; the paper prints 0.7"
             )
 
-    def initial_state(self, setting: Setting, start: Start) -> IntegerMutationState:  # type: ignore[override]
+    def initial_state(self, setting: Setting, start: Start) -> State:
         return IntegerMutationState(**initial_gaussian(start), recalled=start.m)
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:

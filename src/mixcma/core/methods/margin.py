@@ -49,7 +49,7 @@ class Margin(Cma):
 
     alpha: Array | float | None = None
 
-    def initial_state(self, setting: Setting, start: Start) -> MarginState:  # type: ignore[override]
+    def initial_state(self, setting: Setting, start: Start) -> State:
         return MarginState(**initial_gaussian(start), A=namespace(start.m).ones_like(start.m))
 
     def sample(self, setting: Setting, state: State, noise: Noise) -> Sample:
