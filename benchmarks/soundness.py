@@ -37,6 +37,8 @@ KINDS = ("float", "int", "bool", "set", "category")
 DIMENSIONS = (1, 2, 3, 5, 10, 40, 80, 160, 320)
 LARGEST_ELLIPSOID = 80
 CLOSE = 1e-10
+# The rotations of `ellirot`, which in pycma differ from process to process.
+ROTATIONS = 5
 # The runs are given up after so many evaluations per variable.
 PATIENCE = 3000
 Values = Callable[[np.ndarray], np.ndarray]  # (L, N) decoded values -> (L,)
@@ -163,18 +165,18 @@ def half_problems(dimensions: Sequence[int]) -> Iterator[Problem]:
 
 def pycma_305_problems() -> Iterator[Problem]:
     import cma
+    from cma.transformations import Rotation
 
-    for name, N, integers in (("sphere", 256, 244), ("ellirot", 75, 42)):
+    def problem(name: str, N: int, integers: int, function: Callable[[np.ndarray], float]) -> Problem:
         variables: dict[str, Variable] = {f"n{j}": Int(-(10**4), 10**4, mean=0.12, std=0.2) for j in range(integers)}
         variables |= {f"x{j}": Float(mean=0.12, std=0.2) for j in range(N - integers)}
-        function = getattr(cma.ff, name)
-        function(np.zeros(N))  # ellirot keeps its rotation, the same for all runs
-        values = _each(function)
-        yield Problem(f"{name} of {N}, {integers} integers", Space(variables), values, 1e-6, 400_000)
+        values = lambda x: np.array([function(np.asarray(row, dtype=float)) for row in x])  # noqa: E731
+        return Problem(f"{name} of {N}, {integers} integers", Space(variables), values, 1e-6, 400_000)
 
-
-def _each(function: Callable[[np.ndarray], float]) -> Values:
-    return lambda x: np.array([function(np.asarray(row, dtype=float)) for row in x])
+    yield problem("sphere", 256, 244, cma.ff.sphere)
+    for seed in range(1, ROTATIONS + 1):
+        rotation = Rotation(seed)
+        yield problem(f"ellirot, rotation {seed}", 75, 42, lambda x, rotation=rotation: cma.ff.elli(rotation(x)))
 
 
 def solve(problem: Problem, method: str, seed: int) -> Outcome:

@@ -132,6 +132,7 @@ def in_step(
     interval: int = 1,
     older: Callable[[int], Array | None] = lambda generation: None,
     rtol: float = RTOL,
+    seed: int = 7,
 ) -> Iterator[Step]:
     """Both texts on the same noise; after each generation their states are there to be compared.
 
@@ -139,7 +140,7 @@ def in_step(
     """
     popsize, dimension = setting.strategy.popsize, len(setting.coordinates.last)
     assert literal.constants.popsize == popsize
-    source = NoiseSource(7, 0, popsize, dimension, uniforms=True)
+    source = NoiseSource(seed, 0, popsize, dimension, uniforms=True)
     for generation in range(generations):
         noise, before = source(generation), state
         sample = method.sample(setting, state, noise)

@@ -75,10 +75,11 @@ def test_the_constants_are_those_of_the_document(popsize: int) -> None:
     fixed = strategy(20, popsize)
     table = MixConstants._make(mix_constants(fixed, 10))
     for n in range(10, 21):  # the floats are always live
-        literal = mix.mix_constants(n, 10, popsize, fixed.mu_w)
-        for name in ("c_sigma", "chi", "c_1", "c_c", "eta_C", "eta_sigma", "a"):
+        literal = mix.mix_constants(n, popsize, fixed.mu_w, fixed.mu_w_minus)
+        for name in ("c_sigma", "chi", "c_1", "c_c", "a_minus", "eta_C", "eta_sigma"):
             np.testing.assert_allclose(getattr(table, name)[n], getattr(literal, name), rtol=1e-12, err_msg=name)
-    alone, literal = MixConstants._make(mix_constants(fixed, 20)), mix.mix_constants(0, 0, popsize, fixed.mu_w)
+    alone = MixConstants._make(mix_constants(fixed, 20))
+    literal = mix.mix_constants(0, popsize, fixed.mu_w, fixed.mu_w_minus)
     assert (alone.c_1[0], alone.chi[0], alone.c_c[0]) == pytest.approx((literal.c_1, literal.chi, literal.c_c))
 
 
@@ -97,7 +98,8 @@ def test_the_rate_of_mutations_is_that_of_the_document(popsize: int) -> None:
 @pytest.mark.parametrize("objective", [ellipsoid, plateaus])
 @pytest.mark.parametrize("name", SPACES)
 def test_a_whole_run_is_the_literal_one(name: str, objective: Objective) -> None:
-    run = assert_same_run(SPACES[name], TO_THE_LETTER, objective)
+    # with seed 7 two choices become equally probable up to rounding
+    run = assert_same_run(SPACES[name], TO_THE_LETTER, objective, seed=8)
     assert run.froze > 0 or name == "bounded floats"
 
 
@@ -171,7 +173,7 @@ def test_a_run_to_the_ends_of_integers_is_the_literal_one(method: Mix) -> None:
     """In the first and the last cell they do not freeze while the Gaussian is wider than the cell."""
     run = assert_same_run(SPACES["wide integers"], method, beyond)
     assert run.wide > 0
-    assert (run.froze > 0) == method.keep_inside
+    assert run.froze > 0
 
 
 def test_an_integer_whose_cells_floats_cannot_tell_apart_counts_as_a_float() -> None:
@@ -218,6 +220,7 @@ def assert_same_run(
     popsize: int | None = None,
     theta: dict[int, list[float]] | None = None,
     some_are_older: bool = False,
+    seed: int = 7,
 ) -> Seen:
     encoding = Encoding(space, True)
     setting = method.setting(encoding.coordinates, popsize)
@@ -248,6 +251,7 @@ def assert_same_run(
         interval=interval,
         older=older,
         rtol=RTOL,
+        seed=seed,
     )
     for step in run:
         before, state = step.before, step.after
@@ -266,7 +270,7 @@ def assert_same_run(
 def assert_same_state(state: MixState, literal: Literal, n: int, when: str) -> None:
     assert state.live.tolist() == literal.live, when
     assert state.is_open.tolist() == literal.is_open, when
-    assert (state.g_long, state.g_idle, state.level) == (literal.g_long, literal.g_idle, literal.level), when
+    assert (state.g_idle, state.level) == (literal.g_idle, literal.level), when
     assert (state.best.violation, state.best.value) == literal.best, when
     assert state.m[n:].tolist() == literal.m[n:], when
     live, learnt = state.live > 0, state.categories
@@ -318,6 +322,7 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     rng = np.random.default_rng(seed)
     root, older = rng.standard_normal((2, n, n))
     C = root @ root.T + 1e-6 * np.eye(n)
+    C = (C + C.T) / 2
     y = rng.standard_normal((12, n)) @ root.T
     w, p_c, d = rng.standard_normal(12), rng.standard_normal(n), rng.standard_normal()
     x = y @ (older @ older.T)
@@ -326,7 +331,8 @@ def test_the_covariance_stays_positive_definite_whatever_the_weights(seed: int, 
     K, c_1 = eta / 2 * ((y.T * w) @ x - d * np.eye(n)), h * constants.c_1
     whole = (1 - c_1) * (np.eye(n) + K) @ C @ (np.eye(n) + K).T + c_1 * np.outer(p_c, p_c)
     np.testing.assert_allclose(new, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
-    assert np.linalg.eigvalsh((new + new.T) / 2)[0] >= -1e-9 * np.abs(new).max()
+    assert (new == new.T).all()  # to the last bit
+    assert np.linalg.eigvalsh(new)[0] >= -1e-9 * np.abs(new).max()
 
 
 def test_the_step_size_is_cautious_where_some_candidates_are_feasible() -> None:
@@ -428,7 +434,7 @@ def test_a_return_begins_at_the_best_point_with_its_integers_frozen() -> None:
     assert (state.best.violation, state.best.value) == (0.0, best[0])
     assert state.categories.theta.tolist() == before.categories.theta.tolist()
     assert state.categories.rate.tolist() == [0.0, 1.0, 1.0]
-    assert (state.g_long, state.g_idle, state.level, state.generation) == (0.0, 0.0, 0.0, before.generation)
+    assert (state.g_idle, state.level, state.generation) == (0.0, 0.0, before.generation)
 
 
 def test_centring_moves_the_sum_by_nothing_where_it_can() -> None:

@@ -43,7 +43,8 @@ def main(workers, log, pipe, returning, options):
                 subprocess.Popen(["sleep", "60"])
             with open(pipe, "w") as file:
                 file.write(".")
-            threading.Event().wait()
+            while True:  # one endless wait could miss a signal that comes just as it begins
+                threading.Event().wait(0.1)
         return p["x"] ** 2 + p["y"] ** 2
 
     space = Space({"x": Float(-5, 5), "y": Float(-5, 5)})

@@ -18,7 +18,7 @@ from . import bounds, catmargin, cma, margin
 from .bounds import Bounds, Outcome
 from .catmargin import Category
 from .cma import Matrix, Vector
-from .constants import constants, default_popsize, expected_norm
+from .constants import constants, default_popsize, expected_norm, negative_weight_scale
 from .run import Noise
 
 Coordinates = Sequence[Vector | Category | None]  # None, the sorted values of an integer, or a category
@@ -63,6 +63,15 @@ def positive_weights(w: Vector) -> Vector:
     return result
 
 
+def negative_weights(w: Vector) -> Vector:
+    # w-_i = max(-w_i, 0), divided by their sum
+    result = []
+    for value in w:
+        result.append(max(-value, 0.0))
+    total = sum(result)
+    return [value / total for value in result]
+
+
 def left_cell(v_j: float, m_j: float, values: Vector | Category | None) -> bool:
     # is the cell of v_ij another than that of m_j? Of a category: the choice
     if values is None:
@@ -84,31 +93,12 @@ class MixConstants:
     c_1: float
     c_c: float
     c_mu: float
+    a_minus: float
     eta_C: float
     eta_sigma: float
-    a: float
 
 
-def solve_h(n: int) -> float:
-    # the h > 0 of (1 + h^2) exp(h^2 / 2) = 0.24 (10 + max(n, 2)), by bisection: the left side grows with h
-    right = 0.24 * (10 + max(n, 2))
-    low = 0.0
-    high = 1.0
-    while (1 + high**2) * math.exp(high**2 / 2) < right:
-        high = 2 * high
-    for _ in range(200):
-        h = (low + high) / 2
-        if (1 + h**2) * math.exp(h**2 / 2) < right:
-            low = h
-        else:
-            high = h
-    return (low + high) / 2
-
-
-def mix_constants(n: int, floats: int, popsize: int, mu_w: float) -> MixConstants:
-    # f = 2 if floats alone are live, else 1.5; floats always are
-    f = 2.0 if n == floats else 1.5
-
+def mix_constants(n: int, popsize: int, mu_w: float, mu_w_minus: float) -> MixConstants:
     # for n = 0 those of n = 1
     if n == 0:
         n = 1
@@ -125,19 +115,21 @@ def mix_constants(n: int, floats: int, popsize: int, mu_w: float) -> MixConstant
     # c_c = (4 + mu_w/n) / (n + 4 + 2 mu_w/n)
     c_c = (4 + mu_w / n) / (n + 4 + 2 * mu_w / n)
 
-    # c_mu = 2 (mu_w - 2 + 1/mu_w) / ((n + 2)^2 + mu_w)
-    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
+    # c_mu = min(1 - c_1, 2 (mu_w - 2 + 1/mu_w) / ((n + 2)^2 + mu_w))
+    c_mu = min(1 - c_1, 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w))
 
-    # eta_C = min(1, max(168 n / (47 n^2 + 6400) tanh(0.02 lambda), f (c_1 + c_mu)))
-    eta_C = min(1.0, max(168 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), f * (c_1 + c_mu)))
+    # a_minus = min(1 + c_1 / c_mu, 1 + 2 mu_w^- / (mu_w + 2), (1 - c_1 - c_mu) / (n c_mu))
+    a_minus = negative_weight_scale(n, mu_w, mu_w_minus, c_1, c_mu)
+
+    # eta_C = min(1, max(84 n / (47 n^2 + 6400) tanh(0.02 lambda), c_1 + c_mu))
+    eta_C = min(1.0, max(84 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), c_1 + c_mu))
 
     # eta_sigma = tanh((0.024 lambda + 0.7 n + 20) / (n + 12))
     eta_sigma = math.tanh((0.024 * popsize + 0.7 * n + 20) / (n + 12))
 
-    # a = min(1, sqrt(lambda / n)) h
-    a = min(1.0, math.sqrt(popsize / n)) * solve_h(n)
-
-    return MixConstants(c_sigma=c_sigma, chi=chi, c_1=c_1, c_c=c_c, c_mu=c_mu, eta_C=eta_C, eta_sigma=eta_sigma, a=a)
+    return MixConstants(
+        c_sigma=c_sigma, chi=chi, c_1=c_1, c_c=c_c, c_mu=c_mu, a_minus=a_minus, eta_C=eta_C, eta_sigma=eta_sigma
+    )
 
 
 # Sampling, Step 1
@@ -316,18 +308,11 @@ def update_p_sigma(p_sigma: Vector, r_z: Vector, mu_w: float, k: MixConstants) -
 # Update, Step 5
 
 
-def moving_weights(w_plus: Vector, z: Matrix, k: MixConstants) -> Vector:
-    # w_i proportional to w+_i exp(a min(||z_i||, 2 chi)) with sum 1, then minus 1/lambda
-    raw = []
-    for i in range(len(w_plus)):
-        raw.append(w_plus[i] * math.exp(k.a * min(cma.euclidean_norm(z[i]), 2 * k.chi)))
-    total = 0.0
-    for value in raw:
-        total += value
-    w = []
-    for value in raw:
-        w.append(value / total - 1 / len(w_plus))
-    return w
+def growth(new_p_sigma: Vector, n: int, k: MixConstants) -> float:
+    # g = 6 c_sigma max(0, ||p_sigma|| / chi - 1 - 1 / sqrt(n))
+    if n == 0:
+        return 0.0
+    return 6 * k.c_sigma * max(0.0, cma.euclidean_norm(new_p_sigma) / k.chi - 1 - 1 / math.sqrt(n))
 
 
 # Update, Step 6
@@ -351,13 +336,32 @@ def path_is_short(new_p_sigma: Vector, k: MixConstants) -> float:
     return 1.0 if cma.euclidean_norm(new_p_sigma) < 2 * k.chi else 0.0
 
 
-def update_p_c(p_c: Vector, h: float, w_y: Vector, mu_w: float, k: MixConstants) -> Vector:
-    # p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_w) sum_i w_i y_i
+def update_p_c(p_c: Vector, h: float, r_y: Vector, mu_w: float, k: MixConstants) -> Vector:
+    # p_c <- (1 - c_c) p_c + h sqrt(c_c (2 - c_c) mu_w) sum_i r_i y_i
     factor = math.sqrt(k.c_c * (2 - k.c_c) * mu_w)
     new_p_c = []
     for j in range(len(p_c)):
-        new_p_c.append((1 - k.c_c) * p_c[j] + h * factor * w_y[j])
+        new_p_c.append((1 - k.c_c) * p_c[j] + h * factor * r_y[j])
     return new_p_c
+
+
+def scaled_weights(w: Vector, z: Matrix, n: int) -> Vector:
+    # w°_i = w_i, or n w_i / ||z_i||^2 where w_i < 0
+    result = []
+    for i in range(len(w)):
+        length = cma.euclidean_norm(z[i])
+        result.append(n * w[i] / length**2 if w[i] < 0 and length > 0 else w[i])
+    return result
+
+
+def mean_change(w: Vector, z: Matrix, n: int) -> float:
+    # d = sum_i w°_i ||z_i||^2 / n
+    if n == 0:
+        return 0.0
+    total = 0.0
+    for i in range(len(w)):
+        total += w[i] * cma.euclidean_norm(z[i]) ** 2
+    return total / n
 
 
 def update_C(
@@ -371,7 +375,7 @@ def update_C(
     d: float,
     k: MixConstants,
 ) -> Matrix:
-    # K = eta_C / 2 (sum_i w_i y_i x_i^T - d I), for the live coordinates
+    # K = eta_C / 2 (sum_i w°_i y_i x_i^T - d I), for the live coordinates
     N = len(C)
     I_plus_K = []
     for a in range(N):
@@ -612,7 +616,7 @@ class Mix:
             raise ValueError(f"{self.numeric} numeric coordinates but a mean of {len(mean)}")
         if popsize is None:
             popsize = default_popsize(N)
-        self.constants = constants(N, popsize)  # of Table 1: lambda, the positive w and mu_w are what is used
+        self.constants = constants(N, popsize)  # of Table 1: lambda, w, mu_w and mu_w^- are what is used
         self.alpha = default_alpha(self.coordinates)
         self.eigen_interval = eigen_interval
         self.limits: list[Bounds] | None = None
@@ -635,7 +639,6 @@ class Mix:
         self.decompose()
         self.live: list[int] = [1] * self.numeric + [0] * n_cat
         self.p: Vector = [1.0] * N  # with which each integer last left its cell
-        self.g_long = 0
         self.g_idle = 0
         self.level = False
         self.best: Outcome | None = None  # the best outcome so far
@@ -741,19 +744,20 @@ class Mix:
         mu_w = self.constants.mu_w
         n = sum(live)
         live_floats = [j for j in range(N) if self.coordinates[j] is None]
-        k = mix_constants(n, len(live_floats), popsize, mu_w)
+        k = mix_constants(n, popsize, mu_w, self.constants.mu_w_minus)
         old_m = list(s.m)
         new_m = list(s.m)
         live_discrete = [j for j in range(N) if live[j] == 1 and self.coordinates[j] is not None]
         frozen = self.frozen
 
-        # w+_i: ranks by violation, then value, and by the distance outside the bounds; equal candidates share
+        # w+_i and w-_i: ranks by violation, then value, and by the distance outside the bounds; equal candidates share
         outcomes = catmargin.ranked_outcomes(values, violations)
         ranked = outcomes
         if self.limits is not None:
             deviations = bounds.standard_deviations(s.sigma, s.A, s.C)
             ranked = bounds.penalised(outcomes, v, self.limits, deviations, slack(self.coordinates, outcomes))
         w_plus = catmargin.weights_of(ranked, positive_weights(self.constants.w))
+        w_minus = catmargin.weights_of(ranked, negative_weights(self.constants.w))
 
         # 1. Adoption, by a candidate that is strictly better than all before; of equal ones the first
         adopted = []
@@ -799,38 +803,36 @@ class Mix:
         for i in range(popsize):
             r.append(w_plus[i] - 1 / popsize)
         new_p_sigma = update_p_sigma(s.p_sigma, weighted_sum(halved(r, older), z), mu_w, k)
-        self.g_long = self.g_long + 1 if cma.euclidean_norm(new_p_sigma) >= k.chi else 0
 
-        # 5. Weights
-        if self.g_long >= 5:
-            w = moving_weights(w_plus, z, k)
-            eta_sigma = 1.0
-        else:
-            w = r
-            eta_sigma = k.eta_sigma
+        # 5. Growth
+        g = growth(new_p_sigma, n, k)
 
-        # 6. d_j = sum_i w_i z_ij^2, and the mean: m_j <- m_j + sum_i w_i (sigma A_j y_ij + the move of Step 3)
-        d_of = []
-        for j in range(N):
-            total = 0.0
-            for i in range(popsize):
-                total += w[i] * z[i][j] ** 2
-            d_of.append(total)
-        d_x = mean_over(d_of, live_floats)
-        d_z = mean_over(d_of, live_discrete)
-        d = mean_over(d_of, live_floats + live_discrete)
+        # 6. The mean: m_j <- m_j + sum_i r_i (sigma A_j y_ij + the move of Step 3)
         for j in live_floats + live_discrete:
             new_m[j] = old_m[j]
             for i in range(popsize):
                 move = moves[j][i] if j in moves else 0.0
-                new_m[j] += w[i] * (s.sigma * s.A[j] * y[i][j] + move)
+                new_m[j] += r[i] * (s.sigma * s.A[j] * y[i][j] + move)
 
-        # 7. Step size, by group; eta_sigma times max(share of the feasible ones, 1/4)^2 where only some are feasible;
-        # failed ones, whose violation is infinite, are not counted
+        # 7. Step size, by group: d_j = sum_i r_i z_ij^2
+        d_of = []
+        for j in range(N):
+            total = 0.0
+            for i in range(popsize):
+                total += r[i] * z[i][j] ** 2
+            d_of.append(total)
+        d_x = mean_over(d_of, live_floats)
+        d_z = mean_over(d_of, live_discrete)
+        d = mean_over(d_of, live_floats + live_discrete)
+        # eta_sigma and g times max(share of the feasible ones, 1/4)^2 where only some are feasible; failed ones,
+        # whose violation is infinite, are not counted
+        eta_sigma = k.eta_sigma
         evaluated = [outcome for outcome in outcomes if outcome[0] < math.inf]
         feasible = [outcome for outcome in evaluated if outcome[0] == 0]
         if 0 < len(feasible) < len(evaluated):
-            eta_sigma *= max(len(feasible) / len(evaluated), 1 / 4) ** 2
+            share = max(len(feasible) / len(evaluated), 1 / 4) ** 2
+            eta_sigma *= share
+            g *= share
         new_A = list(s.A)
         n_x = len(live_floats)
         n_z = len(live_discrete)
@@ -840,19 +842,21 @@ class Mix:
             # A_j <- A_j exp(clip(rho (d_z - d_x), -1, 1))
             for j in live_discrete:
                 new_A[j] = s.A[j] * math.exp(clip(rho * (d_z - d_x), -1.0, 1.0))
-            # log sigma changes by clip(eta_sigma / 2 d + rho (d_x - d), -1, 1)
-            change = clip(eta_sigma / 2 * d + rho * (d_x - d), -1.0, 1.0)
+            # log sigma changes by clip(eta_sigma / 2 d + g + rho (d_x - d), -1, 1)
+            change = clip(eta_sigma / 2 * d + g + rho * (d_x - d), -1.0, 1.0)
         else:
-            change = clip(eta_sigma / 2 * d, -1.0, 1.0)
+            change = clip(eta_sigma / 2 * d + g, -1.0, 1.0)
         new_sigma = s.sigma * math.exp(change)
 
         # 8. Covariance
         h = path_is_short(new_p_sigma, k)
-        new_p_c = update_p_c(s.p_c, h, weighted_sum(halved(w, older), y), mu_w, k)
+        new_p_c = update_p_c(s.p_c, h, weighted_sum(halved(r, older), y), mu_w, k)
         x = []
         for i in range(popsize):
             x.append(cma.times(s.inverse_root, z[i]))
-        new_C = update_C(s.C, live, new_p_c, h, w, y, x, d, k)
+        w = [w_plus[i] - k.a_minus * w_minus[i] for i in range(popsize)]
+        w_circle = scaled_weights(w, z, n)
+        new_C = update_C(s.C, live, new_p_c, h, w_circle, y, x, mean_change(w_circle, z, n), k)
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8
         deviation: dict[int, float] = {}  # s_j

@@ -37,19 +37,16 @@ def test_constants() -> None:
     assert mix.default_alpha([FIVE, None, FIVE]) == pytest.approx(1 - math.sqrt(0.73), rel=1e-13)
     # integers and categories count
     assert mix.default_alpha([FIVE, None, Category(4)]) == pytest.approx(1 - math.sqrt(0.73), rel=1e-13)
-    assert mix.mix_constants(0, 0, 6, 2.0).c_1 == mix.mix_constants(1, 0, 6, 2.0).c_1
-    assert mix.mix_constants(0, 0, 6, 2.0).chi == mix.mix_constants(1, 0, 6, 2.0).chi
-    k = mix.mix_constants(3, 2, 8, 2.0)
+    assert mix.mix_constants(0, 6, 2.0, 1.0).c_1 == mix.mix_constants(1, 6, 2.0, 1.0).c_1
+    assert mix.mix_constants(0, 6, 2.0, 1.0).chi == mix.mix_constants(1, 6, 2.0, 1.0).chi
+    k = mix.mix_constants(3, 8, 2.0, 1.0)
     assert k.c_sigma == pytest.approx(4 / 10 / (2 * math.log(4)), rel=1e-13)
     assert k.c_1 == pytest.approx(2 / 20.49, rel=1e-13)
     assert k.c_c == pytest.approx((14 / 3) / (25 / 3), rel=1e-13)
     assert k.c_mu == pytest.approx(1 / 27, rel=1e-13)
-    assert k.eta_C == pytest.approx(1.5 * (2 / 20.49 + 1 / 27), rel=1e-13)
-    assert mix.mix_constants(3, 3, 8, 2.0).eta_C == pytest.approx(2 * (2 / 20.49 + 1 / 27), rel=1e-13)
+    assert k.eta_C == pytest.approx(2 / 20.49 + 1 / 27, rel=1e-13)
+    assert mix.mix_constants(80, 17, 5.0, 1.0).eta_C == pytest.approx(84 * 80 / 307200 * math.tanh(0.34), rel=1e-13)
     assert k.eta_sigma == pytest.approx(math.tanh(22.292 / 15), rel=1e-13)
-    # a = h where lambda >= n, and half of it where lambda = n / 4
-    assert (1 + k.a**2) * math.exp(k.a**2 / 2) == pytest.approx(0.24 * 13, rel=1e-13)
-    assert mix.mix_constants(40, 3, 10, 2.0).a == pytest.approx(mix.solve_h(40) / 2, rel=1e-13)
 
 
 # Sampling
@@ -136,14 +133,16 @@ def test_a_sample_mutates_frozen_coordinates_and_draws_live_ones() -> None:
 # Update
 
 
-def test_the_weights_of_a_moving_search() -> None:
-    k = mix.mix_constants(2, 2, 4, 1.5)
-    z = [[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.0, 100.0]]
-    w = mix.moving_weights([0.5, 0.25, 0.0, 0.25], z, k)
-    assert sum(w) == pytest.approx(0.0, abs=1e-15)
-    assert w[2] == -0.25
-    assert (w[1] + 0.25) / (w[0] + 0.25) == pytest.approx(math.exp(k.a) / 2)
-    assert (w[3] + 0.25) / (w[0] + 0.25) == pytest.approx(math.exp(k.a * (2 * k.chi - 1)) / 2)
+def test_sigma_grows_while_the_path_is_long() -> None:
+    k = mix.mix_constants(2, 4, 1.5, 1.0)
+    assert mix.growth([0.0, 1.7 * k.chi], 2, k) == 0.0
+    assert mix.growth([3 * k.chi, 0.0], 2, k) == pytest.approx(6 * k.c_sigma * (2 - math.sqrt(1 / 2)), rel=1e-13)
+
+
+def test_negative_weights_are_for_steps_of_the_expected_length() -> None:
+    w = mix.scaled_weights([0.5, -0.25, -0.25], [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]], 2)
+    assert w == [0.5, pytest.approx(-0.125), -0.25]
+    assert mix.mean_change(w, [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]], 2) == pytest.approx((0.5 * 2 - 0.125 * 4) / 2)
 
 
 def test_the_first_generation_of_one_float() -> None:
@@ -152,7 +151,7 @@ def test_the_first_generation_of_one_float() -> None:
     run.sample(Noise(normal=[[1.0], [-2.0], [0.5], [2.0]]))
     run.update([3.0, 1.0, 2.0, 4.0])
     mu_w = 1 / (W1**2 + W2**2)
-    k = mix.mix_constants(1, 1, 4, mu_w)
+    k = mix.mix_constants(1, 4, mu_w, 1.0)
     r_z = -2.0 * W1 + 0.5 * W2 - 1.5 / 4
     d = 4.0 * W1 + 0.25 * W2 - 9.25 / 4
     p_sigma = math.sqrt(k.c_sigma * (2 - k.c_sigma) * mu_w) * r_z
@@ -160,10 +159,11 @@ def test_the_first_generation_of_one_float() -> None:
     assert run.m == pytest.approx([10.0 + r_z])
     assert run.p_sigma == pytest.approx([p_sigma])
     assert run.p_c == [0.0]
-    assert run.sigma == pytest.approx(math.exp(k.eta_sigma / 2 * d))
+    g = 6 * k.c_sigma * (abs(p_sigma) / k.chi - 2)
+    assert run.sigma == pytest.approx(math.exp(min(1.0, k.eta_sigma / 2 * d + g)))
     # with one coordinate the sum is d itself: nothing changes C, and so A
     assert (run.C[0], run.A) == (pytest.approx([1.0]), pytest.approx([1.0]))
-    assert (run.g_long, run.g_idle, run.live, run.generation) == (1, 1, [1], 1)
+    assert (run.g_idle, run.live, run.generation) == (1, [1], 1)
     assert (run.best, run.best_point) == ((0.0, 1.0), [8.0])
 
 
@@ -173,7 +173,7 @@ def test_the_rank_one_update_and_the_scale_of_one_float() -> None:
     run.sample(Noise(normal=[[1.0], [-0.5], [0.5], [0.5]]))
     run.update([3.0, 1.0, 2.0, 4.0])
     mu_w = 1 / (W1**2 + W2**2)
-    k = mix.mix_constants(1, 1, 4, mu_w)
+    k = mix.mix_constants(1, 4, mu_w, 1.0)
     r_z = -0.5 * W1 + 0.5 * W2 - 1.5 / 4
     p_c = math.sqrt(k.c_c * (2 - k.c_c) * mu_w) * r_z
     C = 1 - k.c_1 + k.c_1 * p_c**2
@@ -188,7 +188,7 @@ def test_groups_of_step_sizes() -> None:
     run = Mix([None, FIVE], [0.0, 2.0], popsize=4, eigen_interval=2)
     run.sample(Noise(normal=[[1.0, 1.2], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     run.update([1.0, 2.0, 3.0, 4.0])
-    k = mix.mix_constants(2, 1, 4, run.constants.mu_w)
+    k = mix.mix_constants(2, 4, run.constants.mu_w, run.constants.mu_w_minus)
     w = W1 - 0.25
     d_x, d_z, d = w, w * 1.2**2, w * (1 + 1.2**2) / 2
     rho = k.eta_sigma / 2 / 5
@@ -196,9 +196,10 @@ def test_groups_of_step_sizes() -> None:
     assert [1.0, pytest.approx(math.exp(rho * (d_z - d_x)))] == run.A  # no limit of the margin is active
     assert run.m == pytest.approx([w, 2.0 + w])
     assert run.g_idle == 0  # a live one succeeded
-    # y_1 = x_1 = z_1 = (1, 1.2): K = eta_C / 2 (w y_1 x_1^T - d I); the path is short
+    # y_1 = x_1 = z_1 = (1, 1.2): K = eta_C / 2 (w_1 y_1 x_1^T - d I); the path is short
     y = np.array([1.0, 1.2])
-    I_plus_K = np.eye(2) + k.eta_C / 2 * (w * np.outer(y, y) - d * np.eye(2))
+    d = W1 * (1 + 1.2**2) / 2
+    I_plus_K = np.eye(2) + k.eta_C / 2 * (W1 * np.outer(y, y) - d * np.eye(2))
     p_c = math.sqrt(k.c_c * (2 - k.c_c) * run.constants.mu_w) * w * y
     np.testing.assert_allclose(run.p_c, p_c)
     np.testing.assert_allclose(run.C, (1 - k.c_1) * I_plus_K @ I_plus_K.T + k.c_1 * np.outer(p_c, p_c))
@@ -212,7 +213,7 @@ def test_the_step_size_is_cautious_where_only_some_are_feasible(violations: list
     run = Mix([None], [0.0], popsize=4)
     run.sample(Noise(normal=[[1.0], [0.0], [0.0], [0.0]]))
     run.update([1.0, 2.0, 3.0, 4.0], violations)
-    k = mix.mix_constants(1, 1, 4, run.constants.mu_w)
+    k = mix.mix_constants(1, 4, run.constants.mu_w, 1.0)
     assert run.sigma == pytest.approx(math.exp(share**2 * k.eta_sigma / 2 * (W1 - 0.25)))
 
 
@@ -313,7 +314,7 @@ def test_two_standard_deviations_outside_cost_nothing_where_there_are_floats() -
     run.update([1.0, 3.0, 4.0, 2.0])
     assert (run.best, run.best_point) == ((0.0, 1.0), [-5.0])
     # outside by 4, 0, 0 and 1: ranks 0 + 4 * 2^2, 2, 3 and 1
-    k = mix.mix_constants(1, 1, 4, run.constants.mu_w)
+    k = mix.mix_constants(1, 4, run.constants.mu_w, 1.0)
     r_z = -2.0 * W1 + 0.5 * W2 + 5.9 / 4
     assert run.p_sigma == pytest.approx([math.sqrt(k.c_sigma * (2 - k.c_sigma) * run.constants.mu_w) * r_z])
 
@@ -402,7 +403,7 @@ def test_with_nothing_live_only_a_new_best_changes_anything() -> None:
     noise = Noise(normal=[[NEVER] * 2] * 4, geometric=[[0.9, 0.9]] * 4, sign=sign)
     run.sample(noise)
     run.update([1.0, 2.0, 3.0, 4.0])
-    assert (run.m, run.live, run.sigma, run.g_long, run.g_idle) == ([2.0, 2.0], [0, 0], 1.0, 0, 1)
+    assert (run.m, run.live, run.sigma, run.g_idle) == ([2.0, 2.0], [0, 0], 1.0, 1)
     assert run.C == [[1.0, 0.0], [0.0, 1.0]]
     run.sample(noise)
     run.update([4.0, 3.0, 2.0, 0.25])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mixcma.core.namespace import Array, known_distinct, namespace
 from mixcma.core.strategy import RankWeights
 
@@ -18,14 +20,30 @@ def _better(values: Array, violations: Array | None) -> Array:
     return (other < own) | ((other == own) & better)
 
 
-def weights_by_rank(rank_weights: RankWeights, values: Array, violations: Array | None = None) -> Array:
-    """The weight of each candidate; equal ones get the mean of the weights of the ranks they share."""
+class Ranks(NamedTuple):
+    """The ranks that each candidate has, or shares with those that are equal to it: first + 1, ..., last."""
+
+    first: Array  # (..., L) how many are better
+    last: Array | None  # (..., L); None if no two are known to be equal
+
+
+def ranks_of(values: Array, violations: Array | None = None) -> Ranks:
     if violations is None and known_distinct(values):
-        return rank_weights.weights[values.argsort(axis=-1).argsort(axis=-1)]
-    better, sums = _better(values, violations), namespace(values).asarray(rank_weights.sums)
-    # the ranks that it shares: first + 1, ..., last
-    first, last = better.sum(axis=-1), values.shape[-1] - better.sum(axis=-2)
-    return (sums[last] - sums[first]) / (last - first)
+        return Ranks(values.argsort(axis=-1).argsort(axis=-1), None)
+    better = _better(values, violations)
+    return Ranks(better.sum(axis=-1), values.shape[-1] - better.sum(axis=-2))
+
+
+def weights_of(rank_weights: RankWeights, ranks: Ranks) -> Array:
+    """The weight of each candidate; equal ones get the mean of the weights of the ranks they share."""
+    if ranks.last is None:
+        return rank_weights.weights[ranks.first]
+    sums = namespace(ranks.first).asarray(rank_weights.sums)
+    return (sums[ranks.last] - sums[ranks.first]) / (ranks.last - ranks.first)
+
+
+def weights_by_rank(rank_weights: RankWeights, values: Array, violations: Array | None = None) -> Array:
+    return weights_of(rank_weights, ranks_of(values, violations))
 
 
 def penalised_ranks(values: Array, violations: Array | None, outside: Array) -> Array:

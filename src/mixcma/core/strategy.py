@@ -31,8 +31,10 @@ class Strategy:
     weights: NDArray[np.float64]  # w: (lambda,)
     all_weights: RankWeights  # w
     positive_weights: RankWeights  # w+ = max(w, 0), whose sum is 1
+    negative_weights: RankWeights  # w- = max(-w, 0), divided by their sum
     weight_sum: float
     mu_w: float
+    mu_w_minus: float
     c_m: float
     c_sigma: float
     c_c: float
@@ -83,8 +85,10 @@ def strategy(
         weights=weights,
         all_weights=_rank_weights(weights),
         positive_weights=_rank_weights(np.maximum(weights, 0.0)),
+        negative_weights=_rank_weights(np.concatenate([0.0 * better, worse / worse.sum()])),
         weight_sum=float(weights.sum()),
         mu_w=mu_w,
+        mu_w_minus=mu_w_minus,
         c_m=1.0,
         c_sigma=c_sigma,
         c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),

@@ -8,7 +8,7 @@ file                 what of the document
 ``sampling.py``      Sampling, steps 1 to 3: the Gaussian, open categories, mutations; older candidates
 ``best.py``          the best so far, and whether the search is level
 ``integers.py``      Update, steps 1 to 3: adoption, success, centring
-``gaussian.py``      Update, steps 4 to 8: path, weights, mean, step sizes, covariance; step 13: scale
+``gaussian.py``      Update, steps 4 to 8: path, growth, mean, step sizes, covariance; step 13: scale
 ``margin.py``        Update, steps 9 and 10: the margin, freezing and living again
 ``categories.py``    Update, step 11
 ``method.py``        all of it, in order; step 12; the return to the best point

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import lambertw
 
 from mixcma.core.categories import margin_of
 from mixcma.core.namespace import Array
 from mixcma.core.strategy import Strategy, expected_norm
 
-# f: C learns this many times as fast as in CMA-ES (or as fast as in DX-NES, if that is faster) ...
-COVARIANCE_PACE = 1.5
-# ... and this many while floats alone are live.
-COVARIANCE_PACE_OF_FLOATS = 2.0
 # A group of fewer live coordinates has a step size of its own only in part.
 WHOLE_GROUP = 5
 # At least this share of the candidates is mutated, however long nothing has come of it.
@@ -35,11 +29,12 @@ class MixConstants(NamedTuple):
     group_share: Array | float  # min(1, min(n_x, n_z) / 5)
     c_sigma: Array | float
     chi: Array | float
+    long: Array | float  # 1 + 1 / sqrt(n): chance alone does not make p_sigma longer than so many chi
     c_1: Array | float
     c_c: Array | float
+    a_minus: Array | float
     eta_C: Array | float
     eta_sigma: Array | float
-    a: Array | float
 
 
 class MutationConstants(NamedTuple):
@@ -58,11 +53,9 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     n = np.maximum(live, 1.0)
     floats = np.full_like(live, strategy.dimension - integers)  # which are always live
     c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
-    c_mu = 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w)
-    f = np.where(live > floats, COVARIANCE_PACE, COVARIANCE_PACE_OF_FLOATS)
-    eta_C = np.maximum(168 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam), f * (c_1 + c_mu))
-    # (1 + h^2) exp(h^2 / 2) = 0.24 (10 + max(n, 2)), solved for h by Lambert's W
-    h = np.sqrt(2 * lambertw(0.12 * math.exp(0.5) * (10 + np.maximum(n, 2))).real - 1)
+    c_mu = np.minimum(1 - c_1, 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w))
+    with np.errstate(divide="ignore"):  # c_mu = 0 where a single parent is selected
+        limits = [1 + c_1 / c_mu, (1 - c_1 - c_mu) / (n * c_mu)]
     return np.stack(
         MixConstants(
             n=n,
@@ -71,11 +64,12 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             group_share=np.clip(np.minimum(floats, live - floats) / WHOLE_GROUP, 0.0, 1.0),
             c_sigma=np.minimum(1.0, (mu_w + 2) / (n + mu_w + 5) / (2 * np.log(n + 1))),
             chi=np.array([expected_norm(each) for each in n]),
+            long=1 + 1 / np.sqrt(n),
             c_1=c_1,
             c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
-            eta_C=np.minimum(1.0, eta_C),
+            a_minus=np.minimum.reduce([*limits, 1 + 2 * strategy.mu_w_minus / (mu_w + 2) + 0 * n]),
+            eta_C=np.minimum(1.0, np.maximum(84 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam), c_1 + c_mu)),
             eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
-            a=np.minimum(1.0, np.sqrt(lam / n)) * h,
         )
     )
 

@@ -1,4 +1,4 @@
-"""mix, steps 4 to 8 (docs/mix.md): path, weights, mean, step sizes and covariance of the live coordinates.
+"""mix, steps 4 to 8 (docs/mix.md): path, mean, step sizes and covariance of the live coordinates.
 
 Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 """
@@ -10,12 +10,23 @@ from mixcma.core.mix.best import BestComparison
 from mixcma.core.mix.constants import MixConstants
 from mixcma.core.mix.integers import IntegerStep
 from mixcma.core.mix.state import MixSetting, MixState, Partition
-from mixcma.core.namespace import Array, as_column, as_matrix, clip, exp, inner, known_empty, namespace, sqrt
+from mixcma.core.namespace import (
+    SMALLEST_NORM_SQ,
+    Array,
+    as_column,
+    as_matrix,
+    clip,
+    exp,
+    inner,
+    known_empty,
+    namespace,
+    sqrt,
+)
 from mixcma.core.sampling import Sample
 from mixcma.core.update import combine
 
-# The search moves once p_sigma has been long for this many generations.
-LONG_ENOUGH = 5
+# How fast sigma grows while p_sigma is long.
+GROWTH = 6.0
 # What an older state drew counts this much in the paths: it went where the search was going before.
 WEIGHT_OF_OLDER = 0.5
 # The least share of feasible candidates that the step size reckons with, where there are some.
@@ -30,6 +41,7 @@ def update_gaussian(
     step: IntegerStep,
     comparison: BestComparison,
     w_plus: Array,
+    w_minus: Array,
 ) -> MixState:
     """The state after steps 4 to 8."""
     c, mu_w, lam = partition.constants, setting.strategy.mu_w, w_plus.shape[-1]
@@ -39,33 +51,30 @@ def update_gaussian(
     gain = sqrt(c.c_sigma * (2.0 - c.c_sigma) * mu_w)
     p_sigma = as_column(1.0 - c.c_sigma) * state.p_sigma + as_column(gain) * combine(in_paths(r, sample.older), z)
     length = sqrt(inner(p_sigma, p_sigma))
-    g_long = (state.g_long + 1.0) * (length >= c.chi)
-    # 5. weights
-    norm_sq = xp.vecdot(z, z)  # (..., L)
-    w, eta_sigma = moving_weights(c, g_long >= LONG_ENOUGH, r, w_plus, norm_sq)
-    # 6. d and the mean
-    d = inner(w, norm_sq) / c.n
+    # 5. growth
+    g = GROWTH * c.c_sigma * clip(length / c.chi - c.long, 0.0, xp.inf)
     # 7. step size, by group
-    eta_sigma = eta_sigma * caution(comparison.feasible)
-    A, growth = state.A, eta_sigma / 2 * d
+    norm_sq, share = xp.vecdot(z, z), caution(comparison.feasible)  # (..., L), (...)
+    d, eta_sigma = inner(r, norm_sq) / c.n, share * c.eta_sigma
+    A, growth = state.A, eta_sigma / 2 * d + share * g
     if not known_empty(c.group_share > 0.0):
-        d_x, d_z = group_means(c, combine(w, z * z), partition.live_integers)
+        d_x, d_z = group_means(c, combine(r, z * z), partition.live_integers)
         rho = eta_sigma / 2 * c.group_share
         A = A * xp.where(partition.live_integers, as_column(factor(rho * (d_z - d_x))), 1.0)
         growth = growth + rho * (d_x - d)
     # 8. covariance
     h = (length < 2.0 * c.chi) * 1.0
     gain = sqrt(c.c_c * (2.0 - c.c_c) * mu_w)
-    p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(in_paths(w, sample.older), y)
-    C = covariance(c, state.C, w, y, z @ state.inverse_root, d, p_c, h)
+    p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(in_paths(r, sample.older), y)
+    w = balanced(c, w_plus - as_column(c.a_minus) * w_minus, norm_sq)
+    C = covariance(c, state.C, w, y, z @ state.inverse_root, inner(w, norm_sq) / c.n, p_c, h)
     return state._replace(
-        m=step.m + state.sigma * state.A * combine(w, step.y),
+        m=step.m + state.sigma * state.A * combine(r, step.y),
         sigma=state.sigma * as_column(factor(growth)),
         C=C,
         A=A,
         p_sigma=p_sigma,
         p_c=p_c,
-        g_long=g_long,
         g_idle=step.g_idle,
         level=comparison.level,
         best=comparison.best,
@@ -76,21 +85,6 @@ def update_gaussian(
 def in_paths(w: Array, older: Array) -> Array:
     """The weights (..., L) with which candidates take part in the paths."""
     return w if known_empty(older) else namespace(w).where(older, WEIGHT_OF_OLDER * w, w)
-
-
-def moving_weights(
-    c: MixConstants, moves: Array, r: Array, w_plus: Array, norm_sq: Array
-) -> tuple[Array, Array | float]:
-    """Step 5: w (..., L) and eta_sigma (...). While the search moves, candidates farther away count more.
-
-    `norm_sq` (..., L) is ||z||^2.
-    """
-    if known_empty(moves):
-        return r, c.eta_sigma
-    xp = namespace(norm_sq)
-    far = w_plus * xp.exp(as_column(c.a) * xp.minimum(xp.sqrt(norm_sq), as_column(2.0 * c.chi)))
-    far = far / far.sum(axis=-1, keepdims=True) - 1.0 / r.shape[-1]
-    return xp.where(moves[..., None], far, r), xp.where(moves, 1.0, c.eta_sigma)
 
 
 def caution(feasible: Array | float) -> Array | float:
@@ -112,19 +106,27 @@ def factor(growth: Array) -> Array:
     return exp(clip(growth, -1.0, 1.0))
 
 
+def balanced(c: MixConstants, w: Array, norm_sq: Array) -> Array:
+    """w° (..., L): as in CMA-ES, a negative weight is for a step of the expected length, ||z||^2 = n."""
+    xp = namespace(w)
+    return xp.where(w < 0.0, as_column(c.n) * w / xp.maximum(norm_sq, SMALLEST_NORM_SQ), w)
+
+
 def covariance(c: MixConstants, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array, h: Array) -> Array:
-    """(1 - h c_1) (I + K) C (I + K)^T + h c_1 p_c p_c^T,  K = eta_C / 2 (sum w_i y_i x_i^T - d I),  x_i = C^(-1/2) z_i.
+    """(1 - h c_1) (I + K) C (I + K)^T + h c_1 p_c p_c^T,  K = eta_C / 2 (sum w_i y_i x_i^T - d I),  x_i = C^(-1/2) z_i,
+    with w° for w and d = sum w_i ||z_i||^2 / n.
 
     To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the
     weights are. For speed: with u_i = eta_C / 2 w_i y_i and kept = 1 - eta_C / 2 d it is I + K = kept I + U^T X, and
-    (I + K) C (I + K)^T = kept^2 C + S + S^T with S = U^T (kept X C + X C X^T U / 2).
+    (I + K) C (I + K)^T = kept^2 C + S + S^T with S = U^T (kept X C + X C X^T U / 2). All terms are symmetric to the
+    last bit: where d < 0, the least asymmetry would grow.
     """
     c_1 = h * c.c_1
     kept, u = 1.0 - c.eta_C / 2 * d, (as_column(c.eta_C / 2) * w)[..., None] * y
     x_C = x @ C
     S = u.mT @ (as_matrix((1.0 - c_1) * kept) * x_C + (as_matrix((1.0 - c_1) / 2) * (x_C @ x.mT)) @ u)
-    rank_one = p_c[..., :, None] * (as_column(c_1) * p_c)[..., None, :]
-    return as_matrix((1.0 - c_1) * kept * kept) * C + (S + S.mT) + rank_one
+    p = as_column(sqrt(c_1)) * p_c
+    return as_matrix((1.0 - c_1) * kept * kept) * C + (S + S.mT) + p[..., :, None] * p[..., None, :]
 
 
 def scaled_and_decomposed(state: MixState) -> MixState:

@@ -17,7 +17,7 @@ from mixcma.core.mix.margin import apply_margin_and_freeze
 from mixcma.core.mix.sampling import delayed, draw
 from mixcma.core.mix.state import MixSetting, MixState
 from mixcma.core.namespace import Array, known_empty, namespace
-from mixcma.core.ranking import weights_by_rank
+from mixcma.core.ranking import ranks_of, weights_of
 from mixcma.core.sampling import Noise, Sample, expressed, no_longer_than_usual
 from mixcma.core.setting import strategy_of
 
@@ -46,7 +46,6 @@ class Mix(Method):
             A=ones,
             live=setting.numbers * ones,
             p=ones,
-            g_long=zero,
             g_idle=zero,
             level=zero,
             best=nothing_yet(start.m),
@@ -65,10 +64,12 @@ class Mix(Method):
         comparison = compare_with_best(values, violations, sample.v, state.best)
         slack = allowance(setting, violations)
         values, violations = self.ranked_inside(setting, state, sample.v, values, violations, slack)
-        w_plus = weights_by_rank(setting.strategy.positive_weights, values, violations)
+        ranks = ranks_of(values, violations)
+        w_plus = weights_of(setting.strategy.positive_weights, ranks)
+        w_minus = weights_of(setting.strategy.negative_weights, ranks)
         partition = setting.partition(state)
         step = integer_step(setting, partition, state, sample, comparison, w_plus)
-        after = update_gaussian(setting, partition, state, sample, step, comparison, w_plus)
+        after = update_gaussian(setting, partition, state, sample, step, comparison, w_plus, w_minus)
         after = apply_margin_and_freeze(setting, partition, after, step.succeeded)
         return settled_at_best(setting, update_categories(setting, after, sample, step, w_plus))
 

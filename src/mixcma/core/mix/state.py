@@ -30,7 +30,6 @@ class MixState(NamedTuple):
     eigenvalues: Array
     live: Array  # l: (..., N) 1 for the coordinates of the Gaussian, 0 for frozen integers and for categories
     p: Array  # (..., N) the probability with which each integer last left its cell
-    g_long: Array  # (...) generations since p_sigma became long
     g_idle: Array  # (...) generations since a discrete coordinate last changed for the better
     level: Array  # (...) 1 if the last generation's best was as good as the best before it, up to rounding
     best: BestSoFar
