@@ -345,12 +345,15 @@ def update_p_c(p_c: Vector, h: float, r_y: Vector, mu_w: float, k: MixConstants)
     return new_p_c
 
 
-def scaled_weights(w: Vector, z: Matrix, n: int) -> Vector:
-    # w°_i = w_i, or n w_i / ||z_i||^2 where w_i < 0
+def with_negative(w_plus: Vector, w_minus: Vector, z: Matrix, n: int, k: MixConstants) -> Vector:
+    # w°_i = w+_i - a_minus n / ||z_i||^2 w-_i
     result = []
-    for i in range(len(w)):
+    for i in range(len(w_plus)):
         length = cma.euclidean_norm(z[i])
-        result.append(n * w[i] / length**2 if w[i] < 0 and length > 0 else w[i])
+        if length == 0:  # a candidate at the mean: its weight does not matter
+            result.append(w_plus[i])
+        else:
+            result.append(w_plus[i] - k.a_minus * n / length**2 * w_minus[i])
     return result
 
 
@@ -854,8 +857,7 @@ class Mix:
         x = []
         for i in range(popsize):
             x.append(cma.times(s.inverse_root, z[i]))
-        w = [w_plus[i] - k.a_minus * w_minus[i] for i in range(popsize)]
-        w_circle = scaled_weights(w, z, n)
+        w_circle = with_negative(w_plus, w_minus, z, n, k)
         new_C = update_C(s.C, live, new_p_c, h, w_circle, y, x, mean_change(w_circle, z, n), k)
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8

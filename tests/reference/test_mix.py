@@ -140,9 +140,11 @@ def test_sigma_grows_while_the_path_is_long() -> None:
 
 
 def test_negative_weights_are_for_steps_of_the_expected_length() -> None:
-    w = mix.scaled_weights([0.5, -0.25, -0.25], [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]], 2)
-    assert w == [0.5, pytest.approx(-0.125), -0.25]
-    assert mix.mean_change(w, [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]], 2) == pytest.approx((0.5 * 2 - 0.125 * 4) / 2)
+    k = mix.mix_constants(2, 3, 1.5, 1.0)
+    z = [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]]
+    w = mix.with_negative([0.5, 0.25, 0.0], [0.0, 0.5, 0.5], z, 2, k)
+    assert w == [0.5, pytest.approx(0.25 - k.a_minus / 4), 0.0]
+    assert mix.mean_change(w, z, 2) == pytest.approx((0.5 * 2 + w[1] * 4) / 2)
 
 
 def test_the_first_generation_of_one_float() -> None:

@@ -74,6 +74,11 @@ def pick(rows: Array, index: Array) -> Array:
     return namespace(rows).take_along_axis(rows, chosen, axis=index.ndim).squeeze(index.ndim)
 
 
+def known_repeated(rows: Array) -> bool:
+    """Whether all rows (..., L, N) of a run are known to be one row, broadcast."""
+    return isinstance(rows, np.ndarray) and rows.strides[-2] == 0
+
+
 def known_distinct(values: Array) -> bool:
     """Whether the numbers (..., L) of each run are known to be distinct; compiled code cannot know."""
     if not isinstance(values, np.ndarray):

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.core.namespace import known_repeated
 from mixcma.latent.axis import Axis
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable
 
@@ -44,7 +45,7 @@ class Decoder:
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
         """(L, N), (L, N) -> L dicts."""
         rows: list[list[Value]] = floats[:, self._floats].tolist()
-        if k.strides[0] == 0:  # for speed: one row of cells, broadcast, is decoded once
+        if known_repeated(k):  # for speed: one row of cells is decoded once
             names, blank = self._float_names, self._with_cells(k)
         else:
             names, blank, rows = self._names, self._blank, _joined(rows, self._of_cells(k))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mixcma.core.namespace import Array, as_column, clip, known_empty, namespace, pick
+import numpy as np
+
+from mixcma.core.namespace import Array, clip, known_empty, namespace, pick
 
 # The best value before there is one. Larger values are taken for it, so that they can be subtracted.
 WORST_VALUE = 1e300
@@ -54,11 +56,18 @@ def compare_with_best(values: Array, violations: Array | None, v: Array, best: B
     gap, as_feasible = best.value - value, violation == best.violation
     level = as_feasible & (abs(gap) <= ROUNDING * abs(best.value))
     better = (violation < best.violation) | (as_feasible & (gap > 0.0))
-    if known_empty(better):  # for speed: most generations
-        return BestComparison(first, better, best, level * 1.0, feasible)
-    new = BestSoFar(
-        xp.where(better, violation, best.violation),
-        xp.where(better, value, best.value),
-        xp.where(as_column(better), pick(v, first), best.point),
+    if not known_empty(better):
+        best = choose(better, BestSoFar(violation, value, pick(v, first)), best)
+    return BestComparison(first, better, best, level * 1.0, feasible)
+
+
+def choose(better: Array, new: BestSoFar, old: BestSoFar) -> BestSoFar:
+    """The new one in those runs in which it is better."""
+    if isinstance(better, np.bool_):  # for speed: a single run
+        return new if better else old
+    xp = namespace(better)
+    return BestSoFar(
+        xp.where(better, new.violation, old.violation),
+        xp.where(better, new.value, old.value),
+        xp.where(better[..., None], new.point, old.point),
     )
-    return BestComparison(first, better, new, level * 1.0, feasible)

@@ -48,8 +48,9 @@ def update_gaussian(
     xp, z, y = namespace(w_plus), sample.z, sample.y
     # 4. path
     r = w_plus - 1.0 / lam
+    r_path = in_paths(r, sample.older)
     gain = sqrt(c.c_sigma * (2.0 - c.c_sigma) * mu_w)
-    p_sigma = as_column(1.0 - c.c_sigma) * state.p_sigma + as_column(gain) * combine(in_paths(r, sample.older), z)
+    p_sigma = as_column(1.0 - c.c_sigma) * state.p_sigma + as_column(gain) * combine(r_path, z)
     length = sqrt(inner(p_sigma, p_sigma))
     # 5. growth
     g = GROWTH * c.c_sigma * clip(length / c.chi - c.long, 0.0, xp.inf)
@@ -65,8 +66,8 @@ def update_gaussian(
     # 8. covariance
     h = (length < 2.0 * c.chi) * 1.0
     gain = sqrt(c.c_c * (2.0 - c.c_c) * mu_w)
-    p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(in_paths(r, sample.older), y)
-    w = balanced(c, w_plus - as_column(c.a_minus) * w_minus, norm_sq)
+    p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(r_path, y)
+    w = with_negative(c, w_plus, w_minus, norm_sq)
     C = covariance(c, state.C, w, y, z @ state.inverse_root, inner(w, norm_sq) / c.n, p_c, h)
     return state._replace(
         m=step.m + state.sigma * state.A * combine(r, step.y),
@@ -106,10 +107,9 @@ def factor(growth: Array) -> Array:
     return exp(clip(growth, -1.0, 1.0))
 
 
-def balanced(c: MixConstants, w: Array, norm_sq: Array) -> Array:
+def with_negative(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array) -> Array:
     """w° (..., L): as in CMA-ES, a negative weight is for a step of the expected length, ||z||^2 = n."""
-    xp = namespace(w)
-    return xp.where(w < 0.0, as_column(c.n) * w / xp.maximum(norm_sq, SMALLEST_NORM_SQ), w)
+    return w_plus - as_column(c.a_minus * c.n) * w_minus / namespace(norm_sq).maximum(norm_sq, SMALLEST_NORM_SQ)
 
 
 def covariance(c: MixConstants, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array, h: Array) -> Array:

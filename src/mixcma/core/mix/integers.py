@@ -8,7 +8,7 @@ from mixcma.core.centring import centring_moves
 from mixcma.core.coordinates import Coordinates, cell_centre
 from mixcma.core.mix.best import BestComparison
 from mixcma.core.mix.state import MixSetting, MixState, Partition
-from mixcma.core.namespace import Array, as_column, known_empty, namespace
+from mixcma.core.namespace import Array, as_column, known_empty, known_repeated, namespace
 from mixcma.core.sampling import Sample
 from mixcma.core.update import combine
 
@@ -33,10 +33,10 @@ def integer_step(
 ) -> IntegerStep:
     """Steps 1 to 3."""
     xp, coordinates = namespace(state.m), setting.coordinates
-    left = setting.settles & (sample.cells != setting.cells_of(state.m))
-    if known_empty(left):  # for speed: most generations
+    if known_repeated(sample.cells):  # for speed: most generations; the cells of all candidates are those of the mean
         nobody = xp.zeros(state.m.shape, dtype=bool)
         return IntegerStep(state.m, sample.y, state.g_idle + 1.0, nobody, nobody)
+    left = setting.settles & (sample.cells != setting.cells_of(state.m))
     leads, good = is_new_best(comparison, w_plus.shape[-1]), (w_plus > 0.0)[..., None]
     # 1. adoption
     adopted = partition.frozen & (left & leads[..., None]).any(axis=-2)

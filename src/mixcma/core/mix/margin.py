@@ -18,9 +18,9 @@ SMALLEST_DIVISOR = 2.0**-80
 def apply_margin_and_freeze(setting: MixSetting, partition: Partition, state: MixState, succeeded: Array) -> MixState:
     """Steps 9 and 10, for live integers and for frozen ones that succeeded."""
     xp, alpha, live = namespace(state.m), setting.alpha, partition.live_integers
-    concerned = live | (succeeded & setting.coordinates.margin)
-    if known_empty(concerned):
+    if partition.no_live_integers and known_empty(succeeded):  # for speed
         return state
+    concerned = live | (succeeded & setting.coordinates.margin)
     s = xp.where(live, deviations(state) * state.A, setting.s_frozen)
     p_max = xp.where(succeeded, 1.0, state.p)
     m, s_new, p = margin(setting.coordinates, alpha, p_max, state.m, s)

@@ -64,7 +64,7 @@ def mutation_counts(partition: Partition, state: MixState, xi: Array) -> Array:
     """
     n_F = as_column(partition.mutation.n_F)
     q = as_column(mutation_rate(partition.mutation, partition.n_active, state.g_idle, state.level))
-    u = ndtr(combine(partition.frozen / n_F**0.5, xi.mT))
+    u = ndtr(combine(partition.frozen_share, xi.mT))
     xp = namespace(u)
     return xp.minimum(xp.floor(q / u), n_F)
 

@@ -12,7 +12,7 @@ from mixcma.core.categories import CategoryState
 from mixcma.core.coordinates import cell_index
 from mixcma.core.mix.best import BestSoFar
 from mixcma.core.mix.constants import MixConstants, MutationConstants, mix_constants, mutation_constants
-from mixcma.core.namespace import Array, known_empty, namespace, ndtri
+from mixcma.core.namespace import Array, as_column, known_empty, namespace, ndtri
 from mixcma.core.setting import CategorySetting
 
 
@@ -45,6 +45,7 @@ class Partition(NamedTuple):
     mutation: MutationConstants
     active: Array  # (..., N) bool: live, or an open category
     frozen: Array  # (..., N) bool
+    frozen_share: Array  # (..., N) 1 / sqrt(n_F) where it is frozen, else 0
     live_integers: Array  # (..., N) bool
     n_active: Array  # (...)
     nothing_frozen: bool  # known to be so; False in compiled code
@@ -109,11 +110,13 @@ class MixSetting(CategorySetting):
         frozen, live_integers = self.settles & ~active, self.coordinates.margin & (live > 0.0)
         n, n_F = live.sum(axis=-1), frozen.sum(axis=-1)
         all_settle = bool((self.settles == self.coordinates.discrete).all())
+        mutation = MutationConstants._make(_column(self._mutation_constants, n_F))
         return Partition(
             constants=MixConstants._make(_column(self._constants, n)),
-            mutation=MutationConstants._make(_column(self._mutation_constants, n_F)),
+            mutation=mutation,
             active=active,
             frozen=frozen,
+            frozen_share=frozen / as_column(mutation.n_F) ** 0.5,
             live_integers=live_integers,
             n_active=active.sum(axis=-1),
             nothing_frozen=known_empty(frozen),
