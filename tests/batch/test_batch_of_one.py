@@ -156,5 +156,5 @@ def test_on_jax(method, name):
             if not goes_on(optimizer):
                 break
             state = step(state, noise)
-            if (number + 1) % rules.setting.strategy.eigen_interval == 0:
+            if (number + 1) % rules.setting.eigen_interval == 0:
                 state = decomposed(state)

@@ -76,7 +76,7 @@ def test_the_constants_are_those_of_the_document(popsize: int) -> None:
     table = MixConstants._make(mix_constants(fixed, 10))
     for n in range(10, 21):  # the floats are always live
         literal = mix.mix_constants(n, popsize, fixed.mu_w, fixed.mu_w_minus)
-        for name in ("c_sigma", "chi", "c_1", "c_c", "a_minus", "eta_C", "eta_sigma"):
+        for name in ("c_sigma", "chi", "c_1", "c_c", "c_mu", "a_minus", "eta_C", "eta_sigma"):
             np.testing.assert_allclose(getattr(table, name)[n], getattr(literal, name), rtol=1e-12, err_msg=name)
     alone = MixConstants._make(mix_constants(fixed, 20))
     literal = mix.mix_constants(0, popsize, fixed.mu_w, fixed.mu_w_minus)

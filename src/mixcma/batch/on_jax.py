@@ -42,7 +42,7 @@ def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64
 @lru_cache(maxsize=16)
 def compiled(rules: Rules, watch: Watch | None = None) -> Loop:
     """The loop as a jitted function of (seed, start, trials, which, alpha)."""
-    interval = rules.setting.strategy.eigen_interval
+    interval = rules.setting.eigen_interval
 
     @jax.jit
     def loop(seed: Array, start: Start, trials: Array, which: Array, alpha: Array | None) -> Carry:

@@ -22,7 +22,7 @@ def run(rules: Rules, runs: Runs, watch: Watch | None) -> tuple[NDArray[np.int64
         evaluations[alive] += fixed.popsize
         best[alive] = np.minimum(best[alive], least)
         ended = best[alive] < rules.target
-        if state.generation % fixed.eigen_interval == 0:
+        if state.generation % rules.setting.eigen_interval == 0:
             state = method.decomposed(state)
             ended |= given_up(rules, state)
             if watch is not None:

@@ -10,10 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# C is decomposed again once the updates since the last time have replaced this part of it: at N = 20, 40 and 60
-# every 3, 11 and 23 generations. Compared with every generation, that costs one or two percent more evaluations.
-LARGEST_CHANGE = 0.05
-
 
 class RankWeights(NamedTuple):
     """The weight of each rank, best first."""
@@ -42,7 +38,6 @@ class Strategy:
     c_mu: float
     d_sigma: float
     chi_n: float
-    eigen_interval: int  # generations between eigendecompositions
 
 
 def default_popsize(dimension: int) -> int:
@@ -57,9 +52,7 @@ def expected_norm(dimension: float) -> float:
 
 
 @lru_cache(maxsize=64)  # the restarts of a search have few population sizes
-def strategy(
-    dimension: int, popsize: int | None = None, eigen_interval: int | None = None, categories: int = 0
-) -> Strategy:
+def strategy(dimension: int, popsize: int | None = None, categories: int = 0) -> Strategy:
     """Table 1. mu_w is read as (sum w')^2 / sum w'^2, like mu_w^- (the printed form is a slip).
 
     `dimension` counts the numbers; the population size depends on numbers and categories.
@@ -96,7 +89,6 @@ def strategy(
         c_mu=c_mu,
         d_sigma=1 + c_sigma + 2 * max(0.0, math.sqrt((mu_w - 1) / (n + 1)) - 1),
         chi_n=expected_norm(n),
-        eigen_interval=eigen_interval or max(1, int(LARGEST_CHANGE / (c_1 + c_mu))),
     )
 
 

@@ -304,7 +304,7 @@ class Optimizer:
     def _update(self, sample: Sample, told: Told) -> None:
         self.monitor.record(told, self.method.varying(self.setting, self.state))
         self.state = self.method.tell(self.setting, self.state, sample, told.values, told.violations)
-        if self.state.generation % self.setting.strategy.eigen_interval == 0:
+        if self.state.generation % self.setting.eigen_interval == 0:
             self.state = self.method.decomposed(self.state)
             self._record_decomposition()
 

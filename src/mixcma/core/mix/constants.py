@@ -32,6 +32,7 @@ class MixConstants(NamedTuple):
     long: Array | float  # 1 + 1 / sqrt(n): chance alone does not make p_sigma longer than so many chi
     c_1: Array | float
     c_c: Array | float
+    c_mu: Array | float
     a_minus: Array | float
     eta_C: Array | float
     eta_sigma: Array | float
@@ -67,6 +68,7 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             long=1 + 1 / np.sqrt(n),
             c_1=c_1,
             c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
+            c_mu=c_mu,
             a_minus=np.minimum.reduce([*limits, 1 + 2 * strategy.mu_w_minus / (mu_w + 2) + 0 * n]),
             eta_C=np.minimum(1.0, np.maximum(84 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam), c_1 + c_mu)),
             eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),

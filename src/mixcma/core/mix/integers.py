@@ -32,12 +32,13 @@ def integer_step(
     w_plus: Array,
 ) -> IntegerStep:
     """Steps 1 to 3."""
-    xp, coordinates = namespace(state.m), setting.coordinates
-    if known_repeated(sample.cells):  # for speed: most generations; the cells of all candidates are those of the mean
-        nobody = xp.zeros(state.m.shape, dtype=bool)
-        return IntegerStep(state.m, sample.y, state.g_idle + 1.0, nobody, nobody)
+    coordinates = setting.coordinates
+    if known_repeated(sample.cells):  # for speed: the cells of all candidates are those of the mean
+        return nothing_changes(state, sample)
     left = setting.settles & (sample.cells != setting.cells_of(state.m))
     leads, good = is_new_best(comparison, w_plus.shape[-1]), (w_plus > 0.0)[..., None]
+    if known_empty(left & (good | leads[..., None])):  # for speed: most mutations are bad
+        return nothing_changes(state, sample)
     # 1. adoption
     adopted = partition.frozen & (left & leads[..., None]).any(axis=-2)
     # 2. success; while the search is level, so many are mutated that some must be among the better half
@@ -53,6 +54,12 @@ def integer_step(
         moves = centring_moves(sample.v, cell_centre(coordinates, sample.cells), left & taking_part, taking_part)
         y = y + moves / (state.sigma * state.A)[..., None, :]
     return IntegerStep(m, y, g_idle, adopted, succeeded)
+
+
+def nothing_changes(state: MixState, sample: Sample) -> IntegerStep:
+    """The step of a generation in which no candidate that counts left a cell."""
+    nobody = namespace(state.m).zeros(state.m.shape, dtype=bool)
+    return IntegerStep(state.m, sample.y, state.g_idle + 1.0, nobody, nobody)
 
 
 def is_new_best(comparison: BestComparison, candidates: int) -> Array:

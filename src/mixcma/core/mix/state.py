@@ -15,6 +15,9 @@ from mixcma.core.mix.constants import MixConstants, MutationConstants, mix_const
 from mixcma.core.namespace import Array, as_column, known_empty, namespace, ndtri
 from mixcma.core.setting import CategorySetting
 
+# C is decomposed before floats that are alone have replaced this part of it.
+LARGEST_CHANGE_OF_FLOATS = 0.15
+
 
 class MixState(NamedTuple):
     """See the glossary of `mixcma.core`, and docs/mix.md."""
@@ -60,6 +63,13 @@ class MixSetting(CategorySetting):
     # for speed, single runs keep the last partition and the last cells of the mean, which seldom change
     _last: list[Any] = field(default_factory=lambda: [None, None, None], init=False, repr=False)
     _last_cells: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
+
+    @cached_property
+    def eigen_interval(self) -> int:
+        """As often as in the other methods, or as the floats need it once they alone are live."""
+        c = MixConstants._make(self._constants[:, int(self.floats.sum())])
+        of_floats = max(1, int(LARGEST_CHANGE_OF_FLOATS / (c.c_1 + c.c_mu)))
+        return min(super().eigen_interval, of_floats) if self.has_floats else super().eigen_interval
 
     @cached_property
     def floats(self) -> Array:
