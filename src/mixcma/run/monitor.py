@@ -94,7 +94,7 @@ class RunMonitor:
         in_range = 1 / LARGEST_SCALE < sigma < LARGEST_SCALE and largest < LARGEST_SCALE
         if not in_range or smallest <= SMALLEST_EIGENVALUE:
             return NUMERICAL
-        if sigma * sigma * self._variance < limits.min_variance:
+        if sigma * sigma * self._variance < limits.min_variance and not self._gains_by_mutation():
             return VARIANCE
         if largest > limits.max_condition * smallest:
             return CONDITION
@@ -169,6 +169,13 @@ class RunMonitor:
     def _forget(self) -> None:
         self._values.forget()
         self._violations.forget()
+
+    def _gains_by_mutation(self) -> bool:
+        """Whether the integers have settled, but the run still gets better: floats that have converged can wait."""
+        if not 0 < self._varying <= self._floats < self._dimension:
+            return False
+        length, tolerance = self._flat_window, STRAYED * abs(self.best[1])
+        return self._values.gained(length) > tolerance or self._violations.gained(length) > 0.0
 
     def _is_outdone(self) -> bool:
         """Whether the integers have settled and an earlier run is better by more than this one can still gain."""
