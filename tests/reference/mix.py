@@ -172,8 +172,8 @@ def mutation_count(xi: Vector, frozen: list[int], q: float) -> int:
     for j in frozen:
         total += xi[j]
     u = float(norm.cdf(total / math.sqrt(n_F)))
-    # k_i = min(floor(q / u_i), n_F)
-    return min(math.floor(q / u), n_F)
+    # k_i = min(floor(sqrt(q / u_i)), n_F)
+    return min(math.floor(math.sqrt(q / u)), n_F)
 
 
 # Sampling, Step 3

@@ -58,7 +58,7 @@ def with_choices(setting: MixSetting, state: MixState, v: Array, s: Array, varie
 
 
 def mutation_counts(partition: Partition, state: MixState, xi: Array) -> Array:
-    """Step 2: k_i (..., L), how many frozen coordinates of a candidate are mutated, so that P(k_i >= k) = q / k.
+    """Step 2: k_i (..., L), how many frozen coordinates of a candidate are mutated, so that P(k_i >= k) = q / k^2.
 
     The Gaussian does not use the normals of frozen coordinates, so they decide it.
     """
@@ -66,7 +66,7 @@ def mutation_counts(partition: Partition, state: MixState, xi: Array) -> Array:
     q = as_column(mutation_rate(partition.mutation, partition.n_active, state.g_idle, state.level))
     u = ndtr(combine(partition.frozen_share, xi.mT))
     xp = namespace(u)
-    return xp.minimum(xp.floor(q / u), n_F)
+    return xp.minimum(xp.floor((q / u) ** 0.5), n_F)
 
 
 def mutated_at(partition: Partition, k: Array, s: Array) -> Array:
