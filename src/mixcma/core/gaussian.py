@@ -122,6 +122,17 @@ def _roots(C: Array) -> Roots:
     return Roots((B * D) @ B.mT, (B / D) @ B.mT, eigenvalues)
 
 
+def set_apart(matrix: Array, which: Array, diagonal: Array) -> Array:
+    """The matrix, with 0 in the rows and columns of `which` (..., N), but for 1 where `diagonal` says so."""
+    if isinstance(matrix, np.ndarray) and matrix.ndim == 2:  # for speed: a single run
+        matrix, places = matrix.copy(), which.nonzero()[0]
+        matrix[places] = matrix[:, places] = 0.0
+        matrix[places, places] = diagonal[places]
+        return matrix
+    kept = 1.0 - which
+    return kept[..., :, None] * kept[..., None, :] * matrix + diagonal[..., None] * namespace(matrix).eye(len(kept.T))
+
+
 def deviations(state: GaussianState) -> Array:
     """sigma C_jj^(1/2): (..., N)."""
     return state.sigma * namespace(state.C).sqrt(state.C.diagonal(axis1=-2, axis2=-1))

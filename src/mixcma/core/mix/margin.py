@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index, ends
-from mixcma.core.gaussian import deviations
+from mixcma.core.gaussian import deviations, set_apart
 from mixcma.core.mix.state import MixSetting, MixState, Partition
 from mixcma.core.namespace import Array, known_empty, namespace, ndtr, ndtri
 
@@ -95,14 +95,12 @@ def frozen_and_revived(state: MixState, freezes: Array, revives: Array, s: Array
     changes = freezes | revives
     if known_empty(changes):
         return state
-    xp, identity, kept = namespace(state.m), namespace(state.m).eye(state.C.shape[-1]), 1.0 - changes
-    both_kept = kept[..., :, None] * kept[..., None, :]
-    begins = revives[..., None] * identity
+    xp, kept = namespace(state.m), 1.0 - changes
     return state._replace(
-        C=both_kept * state.C + changes[..., None] * identity,
+        C=set_apart(state.C, changes, changes),
         A=xp.where(revives, s / state.sigma, state.A),
-        root=both_kept * state.root + begins,
-        inverse_root=both_kept * state.inverse_root + begins,
+        root=set_apart(state.root, changes, revives),
+        inverse_root=set_apart(state.inverse_root, changes, revives),
         p_sigma=kept * state.p_sigma,
         p_c=kept * state.p_c,
         live=kept * state.live + revives,
