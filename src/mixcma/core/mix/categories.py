@@ -14,10 +14,12 @@ def update_categories(
     setting: MixSetting, state: MixState, sample: Sample, step: IntegerStep, w_plus: Array
 ) -> MixState:
     """Step 11. A frozen category that succeeded gets the frequencies of this generation; it opens unless it is sure."""
+    if not len(setting.coordinates.choices):
+        return state
     N, before, is_open = setting.strategy.dimension, state.categories, state.is_open > 0.0
     adopted, succeeded = step.adopted[..., N:], step.succeeded[..., N:]
     again = succeeded & ~is_open
-    if known_empty(is_open | again | adopted):  # for speed; and where there are no categories
+    if known_empty(is_open | again | adopted):  # for speed
         return state
     xp, m, chosen = namespace(state.m), state.m[..., N:], sample.v[..., N:]
     places = xp.arange(before.theta.shape[-1])

@@ -118,24 +118,23 @@ def covariance(c: MixConstants, C: Array, w: Array, y: Array, x: Array, d: Array
 
     To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the
     weights are. For speed: with u_i = eta_C / 2 w_i y_i and kept = 1 - eta_C / 2 d it is I + K = kept I + U^T X, and
-    (I + K) C (I + K)^T = kept^2 C + U^T V + V^T U with V = kept X C + X C X^T U / 2. All that is added to C is one
-    product of (2 L + 1, N) matrices.
+    (I + K) C (I + K)^T = kept^2 C + S + S^T with S = U^T V, V = kept X C + X C X^T U / 2. With c_1 p_c as a further row
+    of U and p_c / 2 as one of V, the rank-one term is a part of S. All of it is symmetric to the last bit: where d < 0,
+    the least asymmetry would grow.
     """
     xp, c_1 = namespace(C), h * c.c_1
     kept, u = 1.0 - c.eta_C / 2 * d, (as_column(c.eta_C / 2) * w)[..., None] * y
     x_C = x @ C
     v = as_matrix((1.0 - c_1) * kept) * x_C + (as_matrix((1.0 - c_1) / 2) * (x_C @ x.mT)) @ u
-    p = (as_column(sqrt(c_1)) * p_c)[..., None, :]
-    return as_matrix((1.0 - c_1) * kept * kept) * C + xp.concat([u, v, p], axis=-2).mT @ xp.concat([v, u, p], axis=-2)
+    p = p_c[..., None, :]
+    S = xp.concat([u, as_matrix(c_1) * p], axis=-2).mT @ xp.concat([v, 0.5 * p], axis=-2)
+    return as_matrix((1.0 - c_1) * kept * kept) * C + (S + S.mT)
 
 
 def scaled_and_decomposed(state: MixState) -> MixState:
-    """Step 13: the diagonal of C goes into A, which leaves the distribution as it is; then the roots of C.
-
-    Rounding makes C asymmetric, and the update would let that grow where d < 0: it is removed here.
-    """
+    """Step 13: the diagonal of C goes into A, which leaves the distribution as it is; then the roots of C."""
     xp = namespace(state.C)
     scale = xp.sqrt(state.C.diagonal(axis1=-2, axis2=-1))
-    C = (state.C + state.C.mT) / (2.0 * scale[..., :, None] * scale[..., None, :])
+    C = state.C / (scale[..., :, None] * scale[..., None, :])
     A = xp.where(state.live > 0.0, state.A * scale, state.A)
     return state._replace(A=A, C=C, p_c=state.p_c / scale, **decompose(C, state.live)._asdict())

@@ -86,8 +86,8 @@ class Mix(Method):
 
     def smallest_variance(self, setting: MixSetting, state: MixState) -> Array:
         """Of the floats: integers need not be narrower than their cells."""
-        A = namespace(state.m).where(setting.floats, state.A, LARGEST_FLOAT**0.25).min(axis=-1)
-        return (state.sigma**2 * state.eigenvalues)[..., 0] * A**2
+        A = state.A[..., setting.float_places].min(axis=-1) if setting.has_floats else LARGEST_FLOAT**0.25
+        return state.sigma[..., 0] ** 2 * state.eigenvalues[..., 0] * A**2
 
     def spread_outside(self, state: MixState) -> Array:
         return deviations(state) * state.A

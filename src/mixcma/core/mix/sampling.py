@@ -72,7 +72,7 @@ def mutation_counts(partition: Partition, state: MixState, xi: Array) -> Array:
 def mutated_at(partition: Partition, k: Array, s: Array) -> Array:
     """Step 3: which coordinates of which candidates are mutated, (..., L, N) bool."""
     xp = namespace(s)
-    s = xp.where(partition.frozen[..., None, :], s, 2.0)  # out of reach for the others
+    s = s + partition.beyond[..., None, :]  # out of reach for the others
     reach = xp.maximum(s.min(axis=-1), (k - 1.0) / as_column(partition.mutation.n_F))
     return s <= xp.where(k > 0.0, xp.minimum(reach, 1.0), 0.0)[..., None]
 

@@ -49,6 +49,7 @@ class Partition(NamedTuple):
     active: Array  # (..., N) bool: live, or an open category
     frozen: Array  # (..., N) bool
     frozen_share: Array  # (..., N) 1 / sqrt(n_F) where it is frozen, else 0
+    beyond: Array  # (..., N) 0 where it is frozen, else 2: more than any uniform
     live_integers: Array  # (..., N) bool
     n_active: Array  # (...)
     nothing_frozen: bool  # known to be so; False in compiled code
@@ -75,6 +76,10 @@ class MixSetting(CategorySetting):
     def floats(self) -> Array:
         """(N,) bool: the coordinates that can never freeze, which are live in every state."""
         return ~self.settles
+
+    @cached_property
+    def float_places(self) -> Array:
+        return self.floats.nonzero()[0]
 
     @cached_property
     def has_floats(self) -> bool:
@@ -126,6 +131,7 @@ class MixSetting(CategorySetting):
             mutation=mutation,
             active=active,
             frozen=frozen,
+            beyond=2.0 * ~frozen,
             frozen_share=frozen / as_column(mutation.n_F) ** 0.5,
             live_integers=live_integers,
             n_active=active.sum(axis=-1),
