@@ -9,7 +9,7 @@ from benchmarks.optuna_workers import Task, campaign, new_database, sequential
 @pytest.mark.parametrize("kind", [pytest.param("postgres", marks=pytest.mark.needs("initdb")), "sqlite"])
 def test_workers_that_are_killed_neither_block_nor_spoil_a_study(kind):
     """A tenth of the trials kill their worker; nearly all the others are used."""
-    task = Task(dimension=4, categories=False, workers=4, seed=1, kill_every=10, target=0.1, budget=2000, seconds=0.01)
+    task = Task(dimension=4, categories=False, workers=4, seed=1, kill_every=10, target=0.01, budget=2000, seconds=0.01)
     with new_database(kind) as url:
         result = campaign(url, task)
     assert result.solved

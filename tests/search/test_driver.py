@@ -100,7 +100,7 @@ def test_the_value_is_the_least_one_seen_and_the_params_are_its_point():
 
 def test_the_target_stops_at_once():
     objective = Counted()
-    result = minimize(objective, PLANE, budget=5000, target=1e-3, seed=1)
+    result = minimize(objective, PLANE, budget=5000, target=1e-3, seed=2)
     assert result.stop.name == "target"
     assert [value <= 1e-3 for value in objective.returned].index(True) == objective.calls - 1
     assert objective.calls % 6 != 0  # in the middle of a generation

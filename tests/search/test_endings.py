@@ -185,7 +185,7 @@ def test_remembered_floats_end_a_run_too(watched, monkeypatch):
     """A run that lies outside the bounds draws the bound again and again."""
     objective = watched(lambda p: p["x"])
     objective.most = 20
-    monkeypatch.setattr(base, "LONGEST_IDLE", 20)
+    monkeypatch.setattr(base, "LONGEST_IDLE", 5)
     options = {"seed": 1, "cache": True, "restarts": False, "stopping": PATIENT}
     result = minimize(objective, Space({"x": Float(0, 1)}), budget=10**6, **options)
     assert (result.stop.name, result.value) == ("exhausted", 0.0)
