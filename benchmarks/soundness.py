@@ -170,7 +170,10 @@ def pycma_305_problems() -> Iterator[Problem]:
     def problem(name: str, N: int, integers: int, function: Callable[[np.ndarray], float]) -> Problem:
         variables: dict[str, Variable] = {f"n{j}": Int(-(10**4), 10**4, mean=0.12, std=0.2) for j in range(integers)}
         variables |= {f"x{j}": Float(mean=0.12, std=0.2) for j in range(N - integers)}
-        values = lambda x: np.array([function(np.asarray(row, dtype=float)) for row in x])  # noqa: E731
+
+        def values(x: np.ndarray) -> np.ndarray:
+            return np.array([function(np.asarray(row, dtype=float)) for row in x])
+
         return Problem(f"{name} of {N}, {integers} integers", Space(variables), values, 1e-6, 400_000)
 
     yield problem("sphere", 256, 244, cma.ff.sphere)

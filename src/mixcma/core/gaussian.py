@@ -129,8 +129,8 @@ def set_apart(matrix: Array, which: Array, diagonal: Array) -> Array:
         matrix[places] = matrix[:, places] = 0.0
         matrix[places, places] = diagonal[places]
         return matrix
-    kept = 1.0 - which
-    return kept[..., :, None] * kept[..., None, :] * matrix + diagonal[..., None] * namespace(matrix).eye(len(kept.T))
+    kept, identity = 1.0 - which, namespace(matrix).eye(matrix.shape[-1])
+    return kept[..., :, None] * kept[..., None, :] * matrix + diagonal[..., None] * identity
 
 
 def deviations(state: GaussianState) -> Array:

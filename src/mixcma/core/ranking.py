@@ -24,10 +24,11 @@ class Ranks(NamedTuple):
     """The ranks that each candidate has, or shares with those that are equal to it: first + 1, ..., last."""
 
     first: Array  # (..., L) how many are better
-    last: Array | None  # (..., L); None if no two are known to be equal
+    last: Array | None  # (..., L); None where all are known to be distinct, and last = first + 1
 
 
 def ranks_of(values: Array, violations: Array | None = None) -> Ranks:
+    """The ranks of candidates by violation, then by value."""
     if violations is None and known_distinct(values):
         return Ranks(values.argsort(axis=-1).argsort(axis=-1), None)
     better = _better(values, violations)
@@ -43,6 +44,7 @@ def weights_of(rank_weights: RankWeights, ranks: Ranks) -> Array:
 
 
 def weights_by_rank(rank_weights: RankWeights, values: Array, violations: Array | None = None) -> Array:
+    """The weights of candidates with these values."""
     return weights_of(rank_weights, ranks_of(values, violations))
 
 

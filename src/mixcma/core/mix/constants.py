@@ -56,7 +56,7 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
     c_mu = np.minimum(1 - c_1, 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w))
     with np.errstate(divide="ignore"):  # c_mu = 0 where a single parent is selected
-        limits = [1 + c_1 / c_mu, (1 - c_1 - c_mu) / (n * c_mu)]
+        a_minus = np.minimum(1 + c_1 / c_mu, (1 - c_1 - c_mu) / (n * c_mu))
     return np.stack(
         MixConstants(
             n=n,
@@ -69,7 +69,7 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             c_1=c_1,
             c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
             c_mu=c_mu,
-            a_minus=np.minimum.reduce([*limits, 1 + 2 * strategy.mu_w_minus / (mu_w + 2) + 0 * n]),
+            a_minus=np.minimum(a_minus, 1 + 2 * strategy.mu_w_minus / (mu_w + 2)),
             eta_C=np.minimum(1.0, np.maximum(84 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam), c_1 + c_mu)),
             eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
         )

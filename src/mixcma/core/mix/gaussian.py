@@ -1,4 +1,4 @@
-"""mix, steps 4 to 8 (docs/mix.md): path, mean, step sizes and covariance of the live coordinates.
+"""mix, steps 4 to 8 (docs/mix.md): path, growth, mean, step sizes and covariance of the live coordinates.
 
 Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 """
@@ -57,12 +57,12 @@ def update_gaussian(
     # 7. step size, by group
     norm_sq, share = xp.vecdot(z, z), caution(comparison.feasible)  # (..., L), (...)
     d, eta_sigma = inner(r, norm_sq) / c.n, share * c.eta_sigma
-    A, growth = state.A, eta_sigma / 2 * d + share * g
+    A, change = state.A, eta_sigma / 2 * d + share * g  # of log sigma
     if not known_empty(c.group_share > 0.0):
         d_x, d_z = group_means(c, combine(r, z * z), partition.live_integers)
         rho = eta_sigma / 2 * c.group_share
         A = A * xp.where(partition.live_integers, as_column(factor(rho * (d_z - d_x))), 1.0)
-        growth = growth + rho * (d_x - d)
+        change = change + rho * (d_x - d)
     # 8. covariance
     h = (length < 2.0 * c.chi) * 1.0
     gain = sqrt(c.c_c * (2.0 - c.c_c) * mu_w)
@@ -70,8 +70,8 @@ def update_gaussian(
     w = with_negative(c, w_plus, w_minus, norm_sq)
     C = covariance(c, state.C, w, y, z @ state.inverse_root, inner(w, norm_sq) / c.n, p_c, h)
     return state._replace(
-        m=step.m + state.sigma * state.A * combine(r, step.y),
-        sigma=state.sigma * as_column(factor(growth)),
+        m=step.m + state.sigma * state.A * combine(r, step.y),  # 6. mean
+        sigma=state.sigma * as_column(factor(change)),
         C=C,
         A=A,
         p_sigma=p_sigma,
@@ -102,9 +102,9 @@ def group_means(c: MixConstants, d_j: Array, live_integers: Array) -> tuple[Arra
     return (d_j.sum(axis=-1) - of_integers) / c.n_x, of_integers / c.n_z
 
 
-def factor(growth: Array) -> Array:
-    """exp(clip(growth, -1, 1))."""
-    return exp(clip(growth, -1.0, 1.0))
+def factor(change: Array) -> Array:
+    """exp(clip(change, -1, 1))."""
+    return exp(clip(change, -1.0, 1.0))
 
 
 def with_negative(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array) -> Array:

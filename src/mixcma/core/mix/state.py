@@ -79,6 +79,7 @@ class MixSetting(CategorySetting):
 
     @cached_property
     def float_places(self) -> Array:
+        """Their indices."""
         return self.floats.nonzero()[0]
 
     @cached_property
