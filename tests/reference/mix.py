@@ -18,7 +18,7 @@ from . import bounds, catmargin, cma, margin
 from .bounds import Bounds, Outcome
 from .catmargin import Category
 from .cma import Matrix, Vector
-from .constants import constants, default_popsize, expected_norm, negative_weight_scale
+from .constants import constants, default_popsize, expected_norm
 from .run import Noise
 
 Coordinates = Sequence[Vector | Category | None]  # None, the sorted values of an integer, or a category
@@ -98,7 +98,10 @@ class MixConstants:
     eta_sigma: float
 
 
-def mix_constants(n: int, popsize: int, mu_w: float, mu_w_minus: float) -> MixConstants:
+def mix_constants(
+    n: int, popsize: int, mu_w: float, mu_w_minus: float, without_floats: int | None = None
+) -> MixConstants:
+    # without_floats: in a space without floats, how many numbers there are
     # for n = 0 those of n = 1
     if n == 0:
         n = 1
@@ -118,11 +121,15 @@ def mix_constants(n: int, popsize: int, mu_w: float, mu_w_minus: float) -> MixCo
     # c_mu = min(1 - c_1, 2 (mu_w - 2 + 1/mu_w) / ((n + 2)^2 + mu_w))
     c_mu = min(1 - c_1, 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w))
 
-    # a_minus = min(1 + c_1 / c_mu, 1 + 2 mu_w^- / (mu_w + 2), (1 - c_1 - c_mu) / (n c_mu))
-    a_minus = negative_weight_scale(n, mu_w, mu_w_minus, c_1, c_mu)
+    # eta_C = min((1 - c_1) / 2, max(0.4 / n, c_1 + c_mu))
+    eta_C = min((1 - c_1) / 2, max(0.4 / n, c_1 + c_mu))
+    if without_floats is not None:
+        # at most the eta_C of all of them
+        eta_C = min(eta_C, mix_constants(without_floats, popsize, mu_w, mu_w_minus).eta_C)
 
-    # eta_C = min(1, max(84 n / (47 n^2 + 6400) tanh(0.02 lambda), c_1 + c_mu))
-    eta_C = min(1.0, max(84 * n / (47 * n**2 + 6400) * math.tanh(0.02 * popsize), c_1 + c_mu))
+    # a_minus = min(1 + c_1 / c_mu, 1 + 2 mu_w^- / (mu_w + 2), (1 - c_1 - eta_C) / (n eta_C))
+    first = 1 + c_1 / c_mu if c_mu > 0 else math.inf
+    a_minus = min(first, 1 + 2 * mu_w_minus / (mu_w + 2), (1 - c_1 - eta_C) / (n * eta_C))
 
     # eta_sigma = tanh((0.024 lambda + 0.7 n + 20) / (n + 12))
     eta_sigma = math.tanh((0.024 * popsize + 0.7 * n + 20) / (n + 12))
@@ -345,80 +352,39 @@ def update_p_c(p_c: Vector, h: float, r_y: Vector, mu_w: float, k: MixConstants)
     return new_p_c
 
 
-def with_negative(w_plus: Vector, w_minus: Vector, z: Matrix, n: int, k: MixConstants) -> Vector:
-    # w°_i = w+_i - a_minus n / ||z_i||^2 w-_i
+def by_direction(w_plus: Vector, w_minus: Vector, z: Matrix, n: int, k: MixConstants) -> Vector:
+    # w°_i = n / ||z_i||^2 (w+_i - a_minus w-_i)
     result = []
     for i in range(len(w_plus)):
         length = cma.euclidean_norm(z[i])
-        if length == 0:  # a candidate at the mean: its weight does not matter
-            result.append(w_plus[i])
+        if length == 0:  # a candidate at the mean: y_i = 0, so its weight does not matter
+            result.append(0.0)
         else:
-            result.append(w_plus[i] - k.a_minus * n / length**2 * w_minus[i])
+            result.append(n / length**2 * (w_plus[i] - k.a_minus * w_minus[i]))
     return result
 
 
-def mean_change(w: Vector, z: Matrix, n: int) -> float:
-    # d = sum_i w°_i ||z_i||^2 / n
-    if n == 0:
-        return 0.0
-    total = 0.0
-    for i in range(len(w)):
-        total += w[i] * cma.euclidean_norm(z[i]) ** 2
-    return total / n
-
-
 def update_C(
-    C: Matrix,
-    live: list[int],
-    new_p_c: Vector,
-    h: float,
-    w: Vector,
-    y: Matrix,
-    x: Matrix,
-    d: float,
-    k: MixConstants,
+    C: Matrix, live: list[int], new_p_c: Vector, h: float, w: Vector, y: Matrix, z: Matrix, k: MixConstants
 ) -> Matrix:
-    # K = eta_C / 2 (sum_i w°_i y_i x_i^T - d I), for the live coordinates
+    # C <- (1 - h c_1) C + h c_1 p_c p_c^T + eta_C sum_i w°_i (y_i y_i^T - ||z_i||^2 / n C) for the live coordinates;
+    # the rows and columns of all others are those of the identity
     N = len(C)
-    I_plus_K = []
-    for a in range(N):
-        row = []
-        for b in range(N):
-            entry = 1.0 if a == b else 0.0
-            if live[a] == 1 and live[b] == 1:
-                total = 0.0
-                for i in range(len(w)):
-                    total += w[i] * (y[i][a] * x[i][b])
-                if a == b:
-                    total -= d
-                entry += k.eta_C / 2 * total
-            row.append(entry)
-        I_plus_K.append(row)
-    # C <- (1 - h c_1) (I + K) C (I + K)^T + h c_1 p_c p_c^T for the live coordinates; the rows and columns of all
-    # others are those of the identity
-    left = matrix_product(I_plus_K, C)
-    both = matrix_product(left, transposed(I_plus_K))
+    n = sum(live)
     new_C = []
     for a in range(N):
         row = []
         for b in range(N):
             if live[a] == 1 and live[b] == 1:
-                row.append((1 - h * k.c_1) * both[a][b] + h * k.c_1 * new_p_c[a] * new_p_c[b])
+                entry = (1 - h * k.c_1) * C[a][b] + h * k.c_1 * new_p_c[a] * new_p_c[b]
+                for i in range(len(w)):
+                    length = cma.euclidean_norm(z[i])
+                    entry += k.eta_C * w[i] * (y[i][a] * y[i][b] - length**2 / n * C[a][b])
+                row.append(entry)
             else:
                 row.append(1.0 if a == b else 0.0)
         new_C.append(row)
     return new_C
-
-
-def matrix_product(P: Matrix, Q: Matrix) -> Matrix:
-    result = []
-    for a in range(len(P)):
-        result.append([sum(P[a][c] * Q[c][b] for c in range(len(Q))) for b in range(len(Q[0]))])
-    return result
-
-
-def transposed(P: Matrix) -> Matrix:
-    return [[P[b][a] for b in range(len(P))] for a in range(len(P[0]))]
 
 
 # Update, Step 9
@@ -747,7 +713,8 @@ class Mix:
         mu_w = self.constants.mu_w
         n = sum(live)
         live_floats = [j for j in range(N) if self.coordinates[j] is None]
-        k = mix_constants(n, popsize, mu_w, self.constants.mu_w_minus)
+        without_floats = None if None in self.coordinates else self.numeric
+        k = mix_constants(n, popsize, mu_w, self.constants.mu_w_minus, without_floats)
         old_m = list(s.m)
         new_m = list(s.m)
         live_discrete = [j for j in range(N) if live[j] == 1 and self.coordinates[j] is not None]
@@ -854,11 +821,7 @@ class Mix:
         # 8. Covariance
         h = path_is_short(new_p_sigma, k)
         new_p_c = update_p_c(s.p_c, h, weighted_sum(halved(r, older), y), mu_w, k)
-        x = []
-        for i in range(popsize):
-            x.append(cma.times(s.inverse_root, z[i]))
-        w_circle = with_negative(w_plus, w_minus, z, n, k)
-        new_C = update_C(s.C, live, new_p_c, h, w_circle, y, x, mean_change(w_circle, z, n), k)
+        new_C = update_C(s.C, live, new_p_c, h, by_direction(w_plus, w_minus, z, n, k), y, z, k)
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8
         deviation: dict[int, float] = {}  # s_j

@@ -45,7 +45,8 @@ def test_constants() -> None:
     assert k.c_c == pytest.approx((14 / 3) / (25 / 3), rel=1e-13)
     assert k.c_mu == pytest.approx(1 / 27, rel=1e-13)
     assert k.eta_C == pytest.approx(2 / 20.49 + 1 / 27, rel=1e-13)
-    assert mix.mix_constants(80, 17, 5.0, 1.0).eta_C == pytest.approx(84 * 80 / 307200 * math.tanh(0.34), rel=1e-13)
+    assert mix.mix_constants(80, 17, 5.0, 1.0).eta_C == pytest.approx(0.005, rel=1e-13)
+    assert mix.mix_constants(8, 17, 5.0, 1.0, without_floats=80).eta_C == pytest.approx(0.005, rel=1e-13)
     assert k.eta_sigma == pytest.approx(math.tanh(22.292 / 15), rel=1e-13)
 
 
@@ -139,12 +140,21 @@ def test_sigma_grows_while_the_path_is_long() -> None:
     assert mix.growth([3 * k.chi, 0.0], 2, k) == pytest.approx(6 * k.c_sigma * (2 - math.sqrt(1 / 2)), rel=1e-13)
 
 
-def test_negative_weights_are_for_steps_of_the_expected_length() -> None:
+def test_c_learns_from_directions_alone() -> None:
     k = mix.mix_constants(2, 3, 1.5, 1.0)
     z = [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]]
-    w = mix.with_negative([0.5, 0.25, 0.0], [0.0, 0.5, 0.5], z, 2, k)
-    assert w == [0.5, pytest.approx(0.25 - k.a_minus / 4), 0.0]
-    assert mix.mean_change(w, z, 2) == pytest.approx((0.5 * 2 + w[1] * 4) / 2)
+    w = mix.by_direction([0.5, 0.25, 0.25], [0.0, 0.5, 0.5], z, 2, k)
+    assert w == [pytest.approx(0.5), pytest.approx((0.25 - k.a_minus / 2) / 2), 0.0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 20, 300])
+@pytest.mark.parametrize("mu_w", [1.2, 3.0, 20.0])
+def test_c_stays_positive_definite(n: int, mu_w: float) -> None:
+    # the worst that can happen: all that is bad lies in one direction, and nothing good does
+    k = mix.mix_constants(n, 10, mu_w, mu_w)
+    assert k.a_minus > 0
+    assert 0 < k.eta_C <= (1 - k.c_1) / 2
+    assert 1 - k.c_1 - k.eta_C * (1 - k.a_minus) - k.eta_C * k.a_minus * n >= -1e-12
 
 
 def test_the_first_generation_of_one_float() -> None:
@@ -198,13 +208,12 @@ def test_groups_of_step_sizes() -> None:
     assert [1.0, pytest.approx(math.exp(rho * (d_z - d_x)))] == run.A  # no limit of the margin is active
     assert run.m == pytest.approx([w, 2.0 + w])
     assert run.g_idle == 0  # a live one succeeded
-    # y_1 = x_1 = z_1 = (1, 1.2): K = eta_C / 2 (w_1 y_1 x_1^T - d I); the path is short
+    # y_1 = z_1 = (1, 1.2), and so w°_1 = 2 / ||y_1||^2 w_1; the path is short
     y = np.array([1.0, 1.2])
-    d = W1 * (1 + 1.2**2) / 2
-    I_plus_K = np.eye(2) + k.eta_C / 2 * (W1 * np.outer(y, y) - d * np.eye(2))
+    rank_mu = W1 * (2 / (1 + 1.2**2) * np.outer(y, y) - np.eye(2))
     p_c = math.sqrt(k.c_c * (2 - k.c_c) * run.constants.mu_w) * w * y
     np.testing.assert_allclose(run.p_c, p_c)
-    np.testing.assert_allclose(run.C, (1 - k.c_1) * I_plus_K @ I_plus_K.T + k.c_1 * np.outer(p_c, p_c))
+    np.testing.assert_allclose(run.C, (1 - k.c_1) * np.eye(2) + k.c_1 * np.outer(p_c, p_c) + k.eta_C * rank_mu)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def decompose(C: Array, live: Array | None = None) -> Roots:
         root, inverse_root = inside * root, inside * inverse_root
     if n == size:
         return Roots(root, inverse_root, eigenvalues)
-    eigenvalues = np.sort(np.append(eigenvalues, np.ones(size - n)))
+    eigenvalues = np.sort(np.concatenate([eigenvalues, np.ones(size - n)]))
     return Roots(padded(root, size), padded(inverse_root, size), eigenvalues)
 
 

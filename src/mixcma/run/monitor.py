@@ -54,7 +54,6 @@ class RunMonitor:
         self._dimension, self._floats, self._popsize = dimension, floats, popsize
         self._smallest = self._largest = self._variance = 1.0
         self._failed_generations = 0
-        self._width = math.inf  # of the widest integer when the values were last flat
         window = flat_window(dimension, popsize)
         self._values, self._violations = Window(window), Window(window)
         self.set_varying(dimension)
@@ -105,24 +104,18 @@ class RunMonitor:
                 return FLAT
         return OUTDONE if self._is_outdone() else None
 
-    def still_narrows(self, width: float) -> bool:
-        """Whether a search whose values are flat has halved the width of its widest integer, in cells, since last time.
-
-        An integer next to the end of a wide range gains nothing until its Gaussian is as narrow as a few cells.
-        """
-        if not 1.0 < width < self._width / 2:
-            return False
-        self._width = width
-        self._forget()
-        return True
+    @property
+    def may_return(self) -> bool:
+        """Whether there is a best point to go back to that the search has not gone back to yet."""
+        return math.isfinite(self.best[1]) and self.best < self.returned_to
 
     def has_strayed(self, generation: int, stop: StopReason | None) -> bool:
         """Whether the integers have settled and the search goes on, or is about to end, where it once was better."""
         if not self._floats or self._varying > self._floats or not (stop or generation % LOOK_BACK == 0):
             return False
-        violation, value = self.best
-        if not math.isfinite(value) or self.best >= self.returned_to:
+        if not self.may_return:
             return False
+        violation, value = self.best
         length, gains = self._window, 0.0 if stop else HOPELESS_GAP
         if self._violations.least(length) > violation:
             return self._violations.least(length) - violation > gains * self._violations.gained(length)
@@ -135,7 +128,6 @@ class RunMonitor:
             "failed_generations": self._failed_generations,
             "values": self._values.snapshot(),
             "violations": self._violations.snapshot(),
-            "width": self._width,
             "best_order": list(self.best),
             "to_beat": list(self.to_beat),
             "returned_to": list(self.returned_to),
@@ -146,7 +138,6 @@ class RunMonitor:
         self.set_varying(varying)
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
-        self._width = numbers["width"]
         self.best, self.to_beat, self.returned_to = (
             (float(numbers[name][0]), float(numbers[name][1])) for name in ("best_order", "to_beat", "returned_to")
         )

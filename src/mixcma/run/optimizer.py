@@ -216,9 +216,10 @@ class Optimizer:
         else:
             self._update(sample, told)
         self.stop = self.monitor.stop_reason(self.step_size)
-        if self.stop is FLAT and self.monitor.still_narrows(self._widest()):
-            self.stop = None
-        if self.stop in (None, FLAT, VARIANCE) and self.monitor.has_strayed(self._draws, self.stop):
+        strayed = self.stop in (None, FLAT, VARIANCE) and self.monitor.has_strayed(self._draws, self.stop)
+        # at the end of a wide range all candidates may be in the last cell
+        wide = self.stop is FLAT and self.monitor.may_return and self._widest() > 1.0
+        if strayed or wide:
             self._return_to_best()
 
     def follow(self, earlier: Optimizer) -> None:

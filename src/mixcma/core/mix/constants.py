@@ -12,6 +12,8 @@ from mixcma.core.categories import margin_of
 from mixcma.core.namespace import Array
 from mixcma.core.strategy import Strategy, expected_norm
 
+# C learns with at least this rate, divided by n.
+LEAST_LEARNT = 0.4
 # A group of fewer live coordinates has a step size of its own only in part.
 WHOLE_GROUP = 5
 # At least this share of the candidates is mutated, however long nothing has come of it.
@@ -55,8 +57,11 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
     floats = np.full_like(live, strategy.dimension - integers)  # which are always live
     c_1 = 2 / ((n + 1.3) ** 2 + mu_w)
     c_mu = np.minimum(1 - c_1, 2 * (mu_w - 2 + 1 / mu_w) / ((n + 2) ** 2 + mu_w))
+    eta_C = np.minimum((1 - c_1) / 2, np.maximum(LEAST_LEARNT / n, c_1 + c_mu))
+    if integers == strategy.dimension:
+        eta_C = np.minimum(eta_C, eta_C[-1])  # C is decomposed too seldom for more
     with np.errstate(divide="ignore"):  # c_mu = 0 where a single parent is selected
-        a_minus = np.minimum(1 + c_1 / c_mu, (1 - c_1 - c_mu) / (n * c_mu))
+        a_minus = np.minimum(1 + c_1 / c_mu, 1 + 2 * strategy.mu_w_minus / (mu_w + 2))
     return np.stack(
         MixConstants(
             n=n,
@@ -69,8 +74,8 @@ def mix_constants(strategy: Strategy, integers: int) -> NDArray[np.float64]:
             c_1=c_1,
             c_c=(4 + mu_w / n) / (n + 4 + 2 * mu_w / n),
             c_mu=c_mu,
-            a_minus=np.minimum(a_minus, 1 + 2 * strategy.mu_w_minus / (mu_w + 2)),
-            eta_C=np.minimum(1.0, np.maximum(84 * n / (47 * n**2 + 6400) * np.tanh(0.02 * lam), c_1 + c_mu)),
+            a_minus=np.minimum(a_minus, (1 - c_1 - eta_C) / (n * eta_C)),
+            eta_C=eta_C,
             eta_sigma=np.tanh((0.024 * lam + 0.7 * n + 20) / (n + 12)),
         )
     )

@@ -67,8 +67,7 @@ def update_gaussian(
     h = (length < 2.0 * c.chi) * 1.0
     gain = sqrt(c.c_c * (2.0 - c.c_c) * mu_w)
     p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(r_path, y)
-    w = with_negative(c, w_plus, w_minus, norm_sq)
-    C = covariance(c, state.C, w, y, z @ state.inverse_root, inner(w, norm_sq) / c.n, p_c, h)
+    C = covariance(c, state.C, by_direction(c, w_plus, w_minus, norm_sq), y, norm_sq, p_c, h)
     return state._replace(
         m=step.m + state.sigma * state.A * combine(r, step.y),  # 6. mean
         sigma=state.sigma * as_column(factor(change)),
@@ -107,28 +106,21 @@ def factor(change: Array) -> Array:
     return exp(clip(change, -1.0, 1.0))
 
 
-def with_negative(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array) -> Array:
-    """w° (..., L): as in CMA-ES, a negative weight is for a step of the expected length, ||z||^2 = n."""
-    return w_plus - as_column(c.a_minus * c.n) * w_minus / namespace(norm_sq).maximum(norm_sq, SMALLEST_NORM_SQ)
+def by_direction(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array) -> Array:
+    """w° (..., L): C learns from directions, so every step counts as one of the expected length, ||z||^2 = n."""
+    w = w_plus - as_column(c.a_minus) * w_minus
+    return as_column(c.n) * w / namespace(norm_sq).maximum(norm_sq, SMALLEST_NORM_SQ)
 
 
-def covariance(c: MixConstants, C: Array, w: Array, y: Array, x: Array, d: Array, p_c: Array, h: Array) -> Array:
-    """(1 - h c_1) (I + K) C (I + K)^T + h c_1 p_c p_c^T,  K = eta_C / 2 (sum w_i y_i x_i^T - d I),  x_i = C^(-1/2) z_i,
-    with w° for w and d = sum w_i ||z_i||^2 / n.
+def covariance(c: MixConstants, C: Array, w: Array, y: Array, norm_sq: Array, p_c: Array, h: Array) -> Array:
+    """(1 - h c_1) C + h c_1 p_c p_c^T + eta_C sum w_i (y_i y_i^T - ||z_i||^2 / n C), with w° for w.
 
-    To the first order in eta_C that is C + eta_C (sum w_i y_i y_i^T - d C), but it is positive definite whatever the
-    weights are. For speed: with u_i = eta_C / 2 w_i y_i and kept = 1 - eta_C / 2 d it is I + K = kept I + U^T X, and
-    (I + K) C (I + K)^T = kept^2 C + S + S^T with S = U^T V, V = kept X C + X C X^T U / 2. With c_1 p_c as a further row
-    of U and p_c / 2 as one of V, the rank-one term is a part of S. All of it is symmetric to the last bit: where d < 0,
-    the least asymmetry would grow.
+    For speed, the rank-one term is a part of the sum: a further row.
     """
-    xp, c_1 = namespace(C), h * c.c_1
-    kept, u = 1.0 - c.eta_C / 2 * d, (as_column(c.eta_C / 2) * w)[..., None] * y
-    x_C = x @ C
-    v = as_matrix((1.0 - c_1) * kept) * x_C + (as_matrix((1.0 - c_1) / 2) * (x_C @ x.mT)) @ u
-    p = p_c[..., None, :]
-    S = xp.concat([u, as_matrix(c_1) * p], axis=-2).mT @ xp.concat([v, 0.5 * p], axis=-2)
-    return as_matrix((1.0 - c_1) * kept * kept) * C + (S + S.mT)
+    xp, c_1, p = namespace(C), h * c.c_1, p_c[..., None, :]
+    weighted = xp.concat([(as_column(c.eta_C) * w)[..., None] * y, as_matrix(c_1) * p], axis=-2)
+    kept = 1.0 - c_1 - c.eta_C * inner(w, norm_sq) / c.n
+    return as_matrix(kept) * C + weighted.mT @ xp.concat([y, p], axis=-2)
 
 
 def scaled_and_decomposed(state: MixState) -> MixState:

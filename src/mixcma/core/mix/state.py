@@ -16,7 +16,7 @@ from mixcma.core.namespace import Array, as_column, known_empty, namespace, ndtr
 from mixcma.core.setting import CategorySetting
 
 # C is decomposed before floats that are alone have replaced this part of it.
-LARGEST_CHANGE_OF_FLOATS = 0.15
+LARGEST_CHANGE_OF_FLOATS = 0.3
 
 
 class MixState(NamedTuple):
@@ -68,9 +68,8 @@ class MixSetting(CategorySetting):
     @cached_property
     def eigen_interval(self) -> int:
         """As often as in the other methods, or as the floats need it once they alone are live."""
-        c = MixConstants._make(self._constants[:, int(self.floats.sum())])
-        of_floats = max(1, int(LARGEST_CHANGE_OF_FLOATS / (c.c_1 + c.c_mu)))
-        return min(super().eigen_interval, of_floats) if self.has_floats else super().eigen_interval
+        c = MixConstants._make(self._constants[:, int(self.floats.sum()) or self.strategy.dimension])
+        return min(super().eigen_interval, max(1, int(LARGEST_CHANGE_OF_FLOATS / c.eta_C)))
 
     @cached_property
     def floats(self) -> Array:
