@@ -28,6 +28,8 @@ class Outcome:
         g1, g2, ...: the point is feasible where every one is <= 0.
     error
         Why the evaluation failed; None if it did not.
+    traceback
+        Where the objective raised an exception, as Python prints it; None if it did not.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Outcome:
     value: float
     constraints: Sequence[float] = ()
     error: str | None = None
+    traceback: str | None = None
 
     @property
     def violation(self) -> float:
@@ -60,14 +63,24 @@ class Outcome:
         return self.error is not None
 
 
-# What an error says is kept up to so many characters.
-LONGEST_ERROR = 2000
+# What an error says is kept up to so many characters, and the end of its traceback.
+LONGEST_ERROR, LONGEST_TRACEBACK = 2000, 8000
 
 
-def failure(error: str) -> Outcome:
-    """A failed evaluation: it is ranked behind all others. Its error is valid Unicode of a sensible length."""
-    text = error.encode("utf-8", "backslashreplace").decode()
-    return Outcome(math.inf, (), text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 3] + "...")
+def failure(error: str, traceback: str | None = None) -> Outcome:
+    """A failed evaluation: it is ranked behind all others. Its texts are valid Unicode of a sensible length."""
+    text = _unicode(error[: LONGEST_ERROR + 1])
+    if len(text) > LONGEST_ERROR:
+        text = text[: LONGEST_ERROR - 3] + "..."
+    if traceback is not None:
+        traceback = _unicode(traceback[-LONGEST_TRACEBACK - 1 :])
+        if len(traceback) > LONGEST_TRACEBACK:  # the end says what was raised, and where
+            traceback = "..." + traceback[3 - LONGEST_TRACEBACK :]
+    return Outcome(math.inf, (), text, traceback)
+
+
+def _unicode(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def interpret(given: object) -> Outcome:
@@ -79,7 +92,7 @@ def interpret(given: object) -> Outcome:
     # whatever it is goes in, to be checked as a value below
     outcome = given if isinstance(given, Outcome) else Outcome(given)  # type: ignore[arg-type]
     if outcome.failed:
-        return failure(str(outcome.error))
+        return failure(str(outcome.error), outcome.traceback)
     value = _real(outcome.value)
     if value is None:
         return failure(f"expected a number, but the objective returned {_shown(outcome.value)}")
