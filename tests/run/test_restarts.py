@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from mixcma import Float, Int, Optimizer, Outcome, Space, minimize
-from mixcma.run.restarts import restart_popsize
+from mixcma.latent.encoding import Encoding
+from mixcma.run.restarts import restart_popsize, start_mean
 
 SPACE = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(0, 20)})
 
@@ -24,6 +25,17 @@ def test_as_much_is_spent_on_runs_of_every_size() -> None:
         spent[restart_popsize(6, run)] += restart_popsize(6, run)
     assert set(spent) == {6 * 2**k for k in range(10)}
     assert set(spent.values()) == {6 * 2**9}
+
+
+def test_every_second_restart_begins_where_the_user_expects_the_optimum() -> None:
+    space = Space({"x": Float(-5, 5, mean=1, std=0.1), "n": Int(-1000, 1000, mean=7, std=2), "y": Float(0, 1)})
+    encoding = Encoding(space)
+    starts = [encoding.decode(start_mean(encoding, 3, run)[None])[0] for run in range(1, 41)]
+    near, anywhere = starts[::2], starts[1::2]
+    assert all(abs(p["x"] - 1) <= 0.2 and abs(p["n"] - 7) <= 4 for p in near)
+    assert {round(p["n"], -3) for p in anywhere} == {-1000, 0, 1000}
+    for which in (near, anywhere):  # where nothing is said, all of the range
+        assert min(p["y"] for p in which) < 0.2 < 0.8 < max(p["y"] for p in which)
 
 
 def told(optimizer: Optimizer, floor: float) -> Optimizer:

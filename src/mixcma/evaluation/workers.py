@@ -60,12 +60,15 @@ class Engine:
 
     def make_again(self) -> None:
         """Replace a broken pool by a new one of the same kind."""
-        self.executor = _another(self.executor)
+        broken, self.executor = self.executor, _another(self.executor)
+        _end_processes(broken)
         self._own = self._shut_down
 
     def close(self) -> None:
         if isinstance(self.task, Sandboxes):
             self.task.close()
+        if getattr(self.executor, "_broken", False):
+            _end_processes(self.executor)
         if self._own is not None:
             self._own()
 
@@ -80,6 +83,14 @@ class Engine:
         for process in processes:
             process.kill()
         executor.shutdown(wait=True)
+
+
+def _end_processes(broken: Executor) -> None:
+    """End what is left of a broken pool: a process that it started just as it broke would never be ended, and whoever
+    shuts the pool down would wait for it for ever."""
+    if isinstance(broken, ProcessPoolExecutor):
+        for process in list((broken._processes or {}).values()):
+            process.kill()
 
 
 def _package(executor: object) -> str:

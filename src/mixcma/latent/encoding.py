@@ -77,6 +77,16 @@ class Encoding:
         ends = [_start_ends(line) for line in self.axes]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
+    @property
+    def near_box(self) -> tuple[FloatArray, FloatArray]:
+        """The part of `start_box` within `START_REACH` standard deviations of the initial mean; all choices."""
+        (low, high), mean = self.start_box, self.initial_mean
+        near = np.array([not line.category for line in self.axes])
+        return (
+            np.where(near, np.maximum(low, mean - START_REACH), low),
+            np.where(near, np.minimum(high, mean + START_REACH), high),
+        )
+
     def decode(self, latent: FloatArray, cells: FloatArray | None = None) -> list[Params]:
         """The parameters that latent points (L, N) stand for, in true Python types; their `cells` may be known."""
         with np.errstate(over="ignore"):  # what overflows is clipped to a bound or to the last cell

@@ -32,11 +32,13 @@ def restart_popsize(first: int, run: int) -> int:
 
 
 def start_mean(encoding: Encoding, seed: int, run: int) -> NDArray[np.float64]:
-    """The latent mean of a run: the space's own for the first, then uniform over the bounds.
+    """The latent mean of a run: the space's own for the first, then random.
 
-    Where a float has no bounds it is uniform within two standard deviations of the space's own mean.
+    Every second restart begins within two standard deviations of the space's own mean, the others anywhere within the
+    bounds. These differ only where a user gave a standard deviation: it says where the optimum is expected, but it may be
+    wrong. A float without bounds always begins near its mean.
     """
     if run == 0:
         return encoding.initial_mean
-    low, high = encoding.start_box
+    low, high = encoding.near_box if run % 2 else encoding.start_box
     return low + (high - low) * start_uniforms(seed, run, encoding.dimension)
