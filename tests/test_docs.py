@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mixcma import Float, Space, minimize
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -40,3 +42,18 @@ def test_the_links_of_a_page_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"), [(1e3, 1000), (999.7, 1000), (0.2, 1), (-5, 1), (float("nan"), 1), (float("inf"), 1)]
+)
+def test_the_remedy_that_a_message_suggests_is_near_what_was_meant(given, remedy):
+    with pytest.raises(ValueError, match=f"; pass budget={remedy}$"):
+        minimize(lambda p: p["x"], Space({"x": Float(0, 1)}), budget=given)
+
+
+def test_the_error_message_in_the_documentation_is_the_real_one():
+    page = (ROOT / "docs/spaces.md").read_text()
+    (message,) = re.findall(r"^variable 'ribs': .*$", page, re.MULTILINE)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Space.from_dict({"ribs": {"type": "int", "low": 12, "high": 1}})

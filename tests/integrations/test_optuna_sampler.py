@@ -21,8 +21,10 @@ from optuna.trial import TrialState, create_trial
 
 from mixcma import Optimizer, Outcome, minimize
 from mixcma.core.methods import METHODS
+from mixcma.integrations.optuna import export_to_optuna
 from mixcma.integrations.optuna.fold import HISTORY_POPULATIONS
 from mixcma.run.outcome import read_outcomes
+from mixcma.store import read
 from tests.integrations.optuna_studies import (
     SAME_SPACE,
     SPACE,
@@ -623,3 +625,74 @@ def test_restarts_are_those_of_minimize():
     )
     assert len({about["run"] for about in carried(study)}) > 1
     assert evaluated(study) == alone
+
+
+# Attributes that the sampler did not write
+
+NONSENSE = {
+    "text": "nonsense",
+    "number": 7,
+    "list": [1, 2],
+    "empty": {},
+    "no latents": {"latents": None},
+    "latents of another shape": {"latents": [[0.5]]},
+    "latents that are text": {"latents": [["a", "b", "c"]]},
+    "infinite latents": {"latents": [[math.inf, 0.0, 0.0]]},
+    "generation as text": {"generation": "first"},
+    "negative slot": {"slot": -1},
+    "record as text": {"record": "closed"},
+    "record without depth": {"record": {"after": None}},
+    "took as a number": {"record": {"after": 0, "depth": 1, "took": 3}},
+    "took as text": {"record": {"after": 0, "depth": 1, "took": ["3"]}},
+    "start as text": {"record": {"after": None, "depth": 0, "start": "now"}},
+    "start without a seed": {"record": {"after": None, "depth": 0, "start": {"run": 0}}},
+    "start with a mean of text": {
+        "record": {
+            "after": None,
+            "depth": 0,
+            "start": {"run": 0, "seed": 1, "mean": ["a"], "history": 0, "unfinished": []},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_a_new_worker_ignores_attributes_that_make_no_sense(storage_named, caplog, name):
+    study = ran(new_study(storage=storage_named("memory")), 9)
+    key = next(key for key in study.trials[0].system_attrs if key.startswith("mixcma:"))
+    for _ in range(2):
+        trial = study.ask()
+        suggest(trial)
+        own, wrong = study.trials[trial.number].system_attrs[key], NONSENSE[name]
+        changed = own | wrong if isinstance(wrong, dict) and wrong else wrong
+        study._storage.set_trial_system_attr(trial._trial_id, key, changed)
+        study.tell(trial, 5.0)
+    joined = optuna.load_study(study_name=study.study_name, storage=study._storage, sampler=sampler())
+    caplog.clear()  # the first worker has read one of them too
+    ran(joined, 30)
+    assert len([trial for trial in joined.trials if trial.state == TrialState.COMPLETE]) == 41
+    (warning,) = [
+        record.message for record in caplog.records if "is not one that this sampler writes" in record.message
+    ]
+    assert f"{key} of trial 9" in warning
+
+
+# Export
+
+
+def test_an_exported_run_keeps_infinite_values(tmp_path):
+    def cost(params):
+        if params["n"] == 4:
+            raise RuntimeError("four")
+        return math.inf if params["on"] else value(params)
+
+    minimize(cost, SAME_SPACE, budget=60, seed=1, run_file=tmp_path / "run.db")
+    record = read(tmp_path / "run.db")
+    export_to_optuna(record, f"sqlite:///{tmp_path}/study.db", "run")
+    study = optuna.load_study(study_name="run", storage=f"sqlite:///{tmp_path}/study.db")
+    outcomes = [row.outcome for row in record.rows if row.evaluated]
+    values = [None if outcome.failed else outcome.value for outcome in outcomes]
+    assert {None, math.inf} < set(values)
+    assert [trial.value for trial in study.trials] == values
+    states = [trial.state for trial in study.trials]
+    assert states == [TrialState.FAIL if outcome.failed else TrialState.COMPLETE for outcome in outcomes]

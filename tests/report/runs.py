@@ -6,7 +6,7 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from mixcma import Bool, Discrete, Float, Int, Outcome, Space, minimize
+from mixcma import Bool, Categorical, Discrete, Float, Int, Outcome, Space, minimize
 
 EVIL = "<script>window.hacked = 1; alert(1)</script>"
 EVIL_NAMES = (
@@ -29,6 +29,16 @@ MIXED = Space(
         "on": Bool(),
         "wire": Discrete([0.1, 0.5, 0.2, 3.0]),
         "four": Int(4, 4),
+    }
+)
+CHOICES = Space(
+    {
+        "alloy": Categorical(["steel", "brass", None, 4]),
+        "x": Float(-5, 5),
+        "on": Bool(),
+        "n": Int(0, 9),
+        "pair": Discrete([0.5, 2.0]),
+        "wire": Discrete([0.1, 0.5, 0.2, 3.0]),
     }
 )
 TWENTY = Space(
@@ -57,6 +67,16 @@ def mixed(p):
         + p["wire"]
         + sphere(dict(enumerate(scaled)))
     )
+
+
+def chosen(p):
+    price = {"steel": 2.0, "brass": 1.0, None: 0.5, 4: 3.0}[p["alloy"]]
+    return price + p["x"] ** 2 + p["on"] + p["n"] + p["pair"] + p["wire"]
+
+
+def decades(p):
+    """Values over sixty powers of ten."""
+    return 10 ** (30 * math.sin(40 * p["x"]) + p["n"] / 10)
 
 
 def constrained(p):
@@ -105,6 +125,8 @@ EVIL_SPACE = Space(
 # name -> (objective, space, options)
 RUNS = {
     "mixed": (mixed, MIXED, {"budget": 400}),
+    "choices": (chosen, CHOICES, {"budget": 400}),
+    "decades": (decades, PLANE, {"budget": 300}),
     "twenty": (sometimes_failing, TWENTY, {"budget": 2000}),
     "constrained": (constrained, PLANE, {"budget": 300}),
     "target": (sphere, PLANE, {"budget": 900, "target": 0.05, "threads": 2}),

@@ -24,7 +24,7 @@ ARGUMENTS = [
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 TABS = ["overview", "variables", "values", "search", "points", "failures", "settings"]
 # The number of figures in each section of the report of the run "twenty".
-FIGURES = {"overview": 1, "variables": 16, "values": 12, "search": 2, "points": 0, "failures": 1, "settings": 0}
+FIGURES = {"overview": 1, "variables": 20, "values": 12, "search": 2, "points": 0, "failures": 1, "settings": 0}
 NOT_DRAWN = """(tab) => [...document.querySelectorAll(`#${tab} figure.chart`)]
     .filter((figure) => !figure.dataset.drawn || !figure.querySelector("svg.main-svg .trace")).length"""
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -109,7 +109,8 @@ def hide_with_legend(page):
 
 def test_a_view_changes_all_figures_of_its_section(visit, report):
     page = visit(report("mixed"))
-    axis_types = "(tab) => [...document.querySelectorAll(`#${tab} .canvas`)].map((c) => c._fullLayout.yaxis.type)"
+    canvases = "[...document.querySelectorAll(`#${tab} figure[data-group] .canvas`)]"
+    axis_types = f"(tab) => {canvases}.map((c) => c._fullLayout.yaxis.type)"
     for tab, view in (("variables", "deviation"), ("values", "logarithmic"), ("overview", "distance")):
         open_tab(page, tab)
         page.click(f"#{tab} [data-view={view}]")
@@ -141,6 +142,59 @@ def test_a_heading_sorts_the_points(visit, report):
         "[...document.querySelectorAll('#points tbody tr')].map((r) => +r.children[3].dataset.sort)"
     )
     assert numbers == sorted(numbers)
+
+
+def test_choices_are_sorted_as_words(visit, report):
+    page = visit(report("choices"))
+    open_tab(page, "points")
+    page.click("#points th:has-text('alloy') button")
+    cells = "[...document.querySelectorAll('#points tbody tr')].map((row) => row.children[5].textContent)"
+    shown = page.evaluate(cells)
+    assert len(set(shown)) == 4
+    assert shown == sorted(shown, key=lambda cell: (not cell.isdigit(), cell.lower()))
+
+
+IN_VIEW = """[...document.querySelectorAll(`#${tab} figure[data-group] .canvas`)]
+    .every((canvas) => canvas._fullLayout.yaxis.uirevision === view)"""
+LABELS = """(tab) => [...document.querySelectorAll(`#${tab} .canvas`)].flatMap((canvas) =>
+    [...canvas.querySelectorAll(".ytick text, .xtick text")].map((label) => {
+        const { top, bottom, left, right } = label.getBoundingClientRect();
+        return { text: label.textContent, top, bottom, left, right, of: canvas.closest("figure").ariaLabel };
+    }))"""
+
+
+def overlapping(labels):
+    """The pairs of labels of one figure of which one covers more than a third of the other's height."""
+    for i, a in enumerate(labels):
+        for b in labels[:i]:
+            height = min(a["bottom"], b["bottom"]) - max(a["top"], b["top"])
+            width = min(a["right"], b["right"]) - max(a["left"], b["left"])
+            if a["of"] == b["of"] and width > 0 and height > (a["bottom"] - a["top"]) / 3:
+                yield a["of"], a["text"], b["text"]
+
+
+@pytest.mark.parametrize("name", ["decades", "mixed"])
+def test_the_numbers_beside_the_axes_can_be_read(visit, report, name):
+    page = visit(report(name))
+    views = [("overview", "linear"), ("overview", "log"), ("overview", "distance"), ("search", "")]
+    for tab, view in [*views, ("variables", "spread"), ("variables", "deviation")]:
+        open_tab(page, tab)
+        if view:
+            page.click(f"#{tab} [data-view={view}]")
+            page.wait_for_function(f"([tab, view]) => {IN_VIEW}", arg=[tab, view])
+        labels = page.evaluate(LABELS, tab)
+        assert len(labels) > 4
+        assert list(overlapping(labels)) == []
+        assert not [label["text"] for label in labels if label["text"].startswith("0.") and "×" in label["text"]]
+
+
+def test_a_view_says_what_it_leaves_out(visit, report):
+    page = visit(report("decades"))
+    open_tab(page, "overview")
+    page.click("[data-view=linear]")
+    page.wait_for_function("() => document.querySelector('#overview .note').textContent.includes('outside this range')")
+    page.click("[data-view=log]")
+    page.wait_for_function("() => document.querySelector('#overview .note').textContent === ''")
 
 
 def test_markup_in_a_run_does_nothing(visit, report):

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from mixcma import Cma, minimize
+from mixcma.core.methods import METHODS
 from mixcma.report import build_report, write_report
 from mixcma.report.chart import escaped
 from mixcma.store import read
@@ -167,6 +168,8 @@ def test_no_line_has_more_points_than_can_be_seen(page):
         ("target", "The target was reached. Lower the target to go further."),
         ("restarts", "restarts"),
         ("cached", "From memory"),
+        ("restarts", "The search has contracted to the precision of floats."),
+        ("mixed", "The axis ratio is the length of the cloud divided by its breadth"),
         ("floats", "Every variable of this run is a float"),
         ("mixed", "Nothing failed."),
         ("integer mutation", "before the integer mutation"),
@@ -225,6 +228,28 @@ def test_a_report_is_written_where_it_was_asked_for(tmp_path):
     make("floats", tmp_path / "run.db")
     assert write_report(str(tmp_path / "run.db"), str(tmp_path / "out.html")) == tmp_path / "out.html"
     assert (tmp_path / "out.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_method_is_called_by_its_name(tmp_path, method):
+    minimize(sphere, PLANE, budget=20, seed=1, method=method, run_file=tmp_path / "run.db")
+    assert f"method {method} · 2 variables" in Page(build_report(read(tmp_path / "run.db"))).words
+
+
+@pytest.mark.parametrize("name", ["choices", "mixed", "integer mutation"])
+def test_no_variable_is_missing(page, name):
+    """Every free variable has a figure of where the search looked; discrete ones have one of their values as well."""
+    free = RUNS[name][1].free
+    labels = [a["aria-label"] for tag, a in page(name).elements if tag == "figure"]
+    looked = [label.split(" of ")[-1] for label in labels if label.startswith(("Mean", "Probability of the choices"))]
+    assert looked == list(free)
+    values = [label.split(" of ")[-1] for label in labels if label.startswith("Probability of the values")]
+    assert values == [variable for variable in free if free[variable].size is not None]
+
+
+def test_categories_are_shown_by_their_probabilities(page):
+    assert "have no mean: their figures show how likely each choice was" in page("choices").words
+    assert "have no mean" not in page("integer mutation").words
 
 
 def test_a_user_defined_method_is_named(tmp_path):

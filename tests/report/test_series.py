@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from mixcma import Bool, Discrete, Float, Int, Margin, Outcome, Space, Stopping, minimize
+from mixcma import Bool, Categorical, Discrete, Float, Int, Margin, Outcome, Space, Stopping, minimize
 from mixcma.core.coordinates import cell_index
+from mixcma.core.methods import METHODS
 from mixcma.latent.encoding import Encoding
-from mixcma.report import recipe
+from mixcma.report import figures, recipe
+from mixcma.report.chart import MOST_DECADES, linear_ticks, log_ticks
 from mixcma.report.series import (
     LARGE,
     VALUES_SHOWN,
@@ -29,7 +31,17 @@ from mixcma.report.series import (
     spreads_of,
     thinned,
 )
-from mixcma.report.tables import best_points, components, failures_of, runs_of, summary_of
+from mixcma.report.tables import (
+    SAME_DESIGN,
+    best_designs,
+    best_point,
+    components,
+    failures_of,
+    populations,
+    reasons_of,
+    runs_of,
+    summary_of,
+)
 from mixcma.report.text import number
 from mixcma.store import read
 from tests.report.runs import MIXED, RUNS, make
@@ -267,14 +279,52 @@ def test_of_many_values_the_most_probable_are_listed_in_their_order(kept):
 @pytest.mark.parametrize("name", FINISHED)
 def test_the_best_point_is_that_of_the_result(kept, name):
     result, record = kept(name)
-    points = best_points(evaluations_of(record))
+    designs, best = best_designs(record.space, evaluations_of(record)), best_point(evaluations_of(record))
     if result.params is None:
-        assert points == []
+        assert designs == []
+        assert best is None
         return
-    assert (points[0].params, points[0].value, points[0].violation) == (result.params, result.value, result.violation)
-    ranks = [(point.violation, point.value) for point in points]
+    for point in (best, designs[0]):
+        assert (point.params, point.value, point.violation) == (result.params, result.value, result.violation)
+    ranks = [(point.violation, point.value) for point in designs]
     assert ranks == sorted(ranks)
-    assert len({tuple(point.params.values()) for point in points}) == len(points) <= 50
+    assert len({tuple(point.params.values()) for point in designs}) == len(designs) <= 50
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_every_evaluation_belongs_to_one_design(kept, name):
+    _, record = kept(name)
+    evaluations = evaluations_of(record)
+    designs = best_designs(record.space, evaluations, most=len(evaluations))
+    assert sum(point.times for point in designs) == len(evaluations) - int(evaluations.failed.sum())
+
+
+def test_points_that_nearly_agree_are_one_design(tmp_path):
+    space = Space({"x": Float(0, 1), "n": Int(0, 200), "wide": Int(0, 10**6), "kind": Categorical(["a", "b", "c"])})
+    first = {"x": 0.5, "n": 100, "wide": 5000, "kind": "a"}
+    near = {"x": 0.5 + 0.9 * SAME_DESIGN, "n": 100, "wide": 5001, "kind": "a"}
+    others = [{**first, "x": 0.5 - 1.1 * SAME_DESIGN}, {**first, "n": 101}, {**first, "kind": "c"}]
+    points = [first, near, *others, first]
+    values = iter([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    minimize(lambda p: next(values), space, budget=6, x0=points, run_file=tmp_path / "run.db")
+    record = read(tmp_path / "run.db")
+    designs = best_designs(record.space, evaluations_of(record))
+    assert [point.params for point in designs] == [first, *others]
+    assert [point.times for point in designs] == [3, 1, 1, 1]
+
+
+def test_the_populations_of_all_runs_are_named(kept):
+    _, record = kept("restarts")
+    runs = [run._replace(popsize=size) for run, size in zip(record.runs, (6, 6, 12, 6))]
+    assert populations(replace(record, runs=runs[:2])) == "population 6"
+    assert populations(replace(record, runs=runs)) == "population 6 to 12"
+
+
+def test_every_end_of_a_run_is_explained(kept):
+    _, record = kept("restarts")
+    runs = runs_of(record, evaluations_of(record))
+    assert set(reasons_of(runs)) == {run.stop for run in runs}
+    assert all(message.endswith(".") for message in reasons_of(runs).values())
 
 
 @pytest.mark.parametrize("name", FINISHED)
@@ -327,15 +377,70 @@ def test_a_design_knows_where_it_lies_in_its_range():
         {"x": Float(0, 10), "rate": Float(1e-4, 1.0, log=True), "free": Float(), "on": Bool(), "c": Int(3, 3)}
     )
     parts = components(space, {"x": 2.5, "rate": 1e-2, "free": 7.0, "on": True, "c": 3})
-    assert [part.place for part in parts] == [0.25, pytest.approx(0.5), None, 1.0, None]
-    assert [part.at_bound for part in parts] == [False, False, False, True, False]
+    assert [part.place for part in parts] == [0.25, pytest.approx(0.5), None, None, None]
+    assert [part.at_bound for part in parts] == [False, False, False, False, False]
+
+
+@pytest.mark.parametrize("variable", [Bool(), Int(0, 1), Discrete([2, 5]), Categorical(["a", "b"])])
+def test_of_two_values_neither_is_a_bound(variable):
+    space = Space({"v": variable})
+    value = {"bool": True, "int": 1, "discrete": 5, "categorical": "b"}[variable.kind]
+    assert not components(space, {"v": value})[0].at_bound
+    assert components(Space({"n": Int(0, 2)}), {"n": 2})[0].at_bound
+
+
+# Axes
+
+
+@given(st.floats(1e-300, 1e300), st.floats(1, 1e290))
+def test_a_logarithmic_axis_has_few_ticks(low, factor):
+    high = low * factor
+    distance = log_ticks(low, high)
+    if isinstance(distance, int):
+        assert 1 <= (math.log10(high) - math.log10(low)) / distance <= MOST_DECADES
+
+
+@pytest.mark.parametrize("largest", [0.0, 0.02, 2.0, 4e3, 9e6])
+def test_usual_numbers_are_written_in_full(largest):
+    assert linear_ticks(-largest, largest / 2) == {"exponentformat": "none", "separatethousands": True}
+
+
+@pytest.mark.parametrize("largest", [1e-9, 1e9])
+def test_long_numbers_have_an_exponent(largest):
+    assert linear_ticks(0.0, largest) == {"tickformat": "~g"}
+
+
+def test_what_a_figure_leaves_out_is_said(kept):
+    _, record = kept("decades")
+    evaluations = evaluations_of(record)
+    chart = figures.best_value(improvements_of(evaluations), evaluations, None, [])
+    low, high = chart.views["linear"].layout["yaxis"]["range"]
+    outside = int(((evaluations.value < low) | (evaluations.value > high)).sum())
+    assert outside > 0
+    assert chart.views["linear"].note == (
+        f"{outside} of 300 values lie outside this range; double-click the figure to see them."
+    )
+    assert chart.views["log"].note == ""
+
+
+def test_the_gaps_of_a_deviation_are_explained(kept):
+    _, record = kept("twenty")
+    encoding, series = generations(record)
+    notes = {}
+    for spread in spreads_of(encoding, series):
+        views = figures.spread(spread, series, None, []).views
+        assert views[figures.SPREAD].note == ""
+        notes[spread.name] = views[figures.DEVIATION].note
+        assert bool(notes[spread.name]) == bool((spread.deviation == 0).any())
+    assert notes["x0"] == ""
+    assert "only by mutation" in notes["n0"]
 
 
 # How to repeat a run
 
 
 @pytest.mark.parametrize(
-    "name", ["mixed", "constrained", "target", "restarts", "cached", "given points", "integer mutation"]
+    "name", ["mixed", "choices", "constrained", "target", "restarts", "cached", "given points", "integer mutation"]
 )
 def test_the_call_in_the_report_repeats_the_run(kept, tmp_path, monkeypatch, name):
     result, record = kept(name)
@@ -376,6 +481,26 @@ def test_a_warm_start_is_mentioned(tmp_path):
     history = [({"x": x / 10}, (x / 10 - 1) ** 2) for x in range(-30, 30)]
     space = Space({"x": Float(-5, 5)})
     minimize(lambda p: p["x"] ** 2, space, budget=20, seed=1, history=history, run_file=tmp_path / "run.db")
+    assert "history=" in recipe.python_call(read(tmp_path / "run.db"))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_without_a_history_none_is_asked_for(kept, name):
+    assert "history=" not in recipe.python_call(kept(name)[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("x0", [(), {"on": True, "x": 2.0, "n": 9}])
+def test_no_method_looks_like_a_warm_start(tmp_path, method, x0):
+    space = Space({"on": Bool(mean=0.2), "x": Float(-5, 5, std=0.01), "n": Int(0, 9, mean=8.6)})
+    minimize(lambda p: p["x"] ** 2, space, budget=30, seed=1, method=method, x0=x0, run_file=tmp_path / "run.db")
+    assert "history=" not in recipe.python_call(read(tmp_path / "run.db"))
+
+
+def test_a_warm_start_of_categories_alone_is_mentioned(tmp_path):
+    space = Space({"on": Bool(), "kind": Categorical(["a", "b", "c"])})
+    history = [({"on": True, "kind": "b"}, 1.0)]
+    minimize(lambda p: p["on"], space, budget=6, seed=1, history=history, run_file=tmp_path / "run.db")
     assert "history=" in recipe.python_call(read(tmp_path / "run.db"))
 
 

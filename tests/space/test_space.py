@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import pickle
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -322,3 +323,27 @@ def test_a_description_and_its_space_share_nothing():
     space = Space({"d": Discrete([1, 2])})
     space.to_dict()["d"]["values"].append(3)
     assert space.to_dict() == {"d": {"type": "discrete", "values": [1, 2]}}
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        (Float(5, 1), "variable 'v': expected low <= high, but got low=5.0, high=1.0; swap the two bounds"),
+        (Int(12, 1), "variable 'v': expected low <= high, but got low=12, high=1; swap the two bounds"),
+        (
+            Int(0, 9, 2),
+            "variable 'v': expected a step that divides high - low, but got low=0, high=9, step=2; use high=8",
+        ),
+    ],
+)
+def test_bounds_are_shown_as_they_are_written(variable, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Space({"v": variable})
+
+
+def test_a_missing_value_is_not_the_word_nothing():
+    space = Space({"a": Float(0, 1), "b": Float(0, 1)})
+    with pytest.raises(ValueError, match="variable 'b': expected a value, but got nothing; add it"):
+        space.check_params({"a": 0.5})
+    with pytest.raises(ValueError, match="but got 'nothing'"):
+        space.check_params({"a": "nothing", "b": 0.5})

@@ -18,7 +18,7 @@ from mixcma.search.progress import duration, value_text
 @click.command()
 @click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
 def check(problem: Path) -> None:
-    """Check the file PROBLEM and make one trial evaluation, in the middle of the space."""
+    """Check the file PROBLEM and make one trial evaluation, at the point where a search starts by default."""
     described = problem_of(problem)
     params, call = trial(described)
     console = Console(highlight=False)

@@ -81,5 +81,5 @@ def drawing(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        message = 'drawing needs matplotlib, which is not installed; install it with: pip install "mixcma[report]"'
+        message = "drawing needs matplotlib, which is not installed; install it with: pip install matplotlib"
         raise click.ClickException(message) from error

@@ -34,7 +34,7 @@ def export(run_file: Path, csv_path: str | None, json_path: str | None, storage:
         try:
             from mixcma.integrations.optuna import export_to_optuna
         except ImportError as error:
-            fail(f'--optuna needs {error.name}, which is not installed; pip install "mixcma[optuna]"')
+            fail(f'--optuna needs {error.name}, which is not installed; install it with: pip install "optuna>=5"')
         with sentences():
             count = export_to_optuna(record, storage, study or run_file.stem)
         click.echo(f"{count} trials are in the study {study or run_file.stem} of {storage}", file=sys.stderr)

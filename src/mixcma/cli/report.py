@@ -19,7 +19,7 @@ def report(run_file: Path, out: Path | None, show: bool) -> None:
     try:
         from mixcma.report import write_report
     except ImportError as error:
-        fail(f'the report needs {error.name}, which is not installed; pip install "mixcma[report]"')
+        fail(f"the report needs {error.name}, which is not installed; install it with: pip install jinja2 plotly")
     out = out or run_file.with_suffix(".html")
     with sentences():
         write_report(run_file, out)

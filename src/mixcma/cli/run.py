@@ -48,9 +48,9 @@ def _run_options(command: Decorator) -> Decorator:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON: one line per generation, then the result."),
         click.option("--quiet", is_flag=True, help="Print only the result."),
-        click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds per evaluation."),
-        click.option("--workers", type=WorkersType(), help='A number, or "dask:tcp://host:8786".'),
-        click.option("--target", type=float, help="Stop as soon as this value is reached."),
+        click.option("--timeout", type=click.FloatRange(0, min_open=True), help="The most seconds per evaluation."),
+        click.option("--workers", type=WorkersType(), help='A number of processes, or "dask:tcp://host:8786".'),
+        click.option("--target", type=float, help="Stop as soon as a feasible value is at or below this."),
         click.option("--budget", type=click.IntRange(1), help="The largest number of evaluations."),
     ):
         command = option(command)
@@ -60,7 +60,7 @@ def _run_options(command: Decorator) -> Decorator:
 @click.command()
 @click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
 @_run_options
-@click.option("--seed", type=click.IntRange(0))
+@click.option("--seed", type=click.IntRange(0), help="The same seed gives the same run.")
 @click.option("--method", help="mix (the default), margin, catmargin, im, im-box or cma.")
 @click.option("--popsize", type=click.IntRange(4), help="Candidates per generation.")
 @click.option("--run-file", type=click.Path(dir_okay=False), help="Default: the name of PROBLEM with .db.")

@@ -6,6 +6,7 @@ Plotly interprets some HTML in its texts, so names and error messages go through
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,16 +16,23 @@ import plotly.graph_objects as go
 from mixcma.report import colours
 
 LONGEST_LABEL = 80
-# If the ends of a logarithmic axis differ by more than this factor, only powers of ten get a tick.
-LOG_TICKS_FROM = 300.0
+# If the ends of a logarithmic axis differ by more than the second factor, only powers of ten get a tick, and at most
+# so many of them; between the two factors 1, 2 and 5 times a power of ten get one.
+DIGITS_FROM, DECADES_FROM, MOST_DECADES = 4.0, 300.0, 8
+# Numbers of this size are written in full beside a linear axis; larger and smaller ones with an exponent.
+WRITTEN_IN_FULL = (1e-3, 1e7)
 
 
 @dataclass(frozen=True)
 class View:
-    """The changes that a view makes to each trace and to the layout of a figure. None removes an entry."""
+    """The changes that a view makes to each trace and to the layout of a figure. None removes an entry.
+
+    `note` is the text below the figure: what the view does not show.
+    """
 
     data: list[dict[str, Any]]
     layout: dict[str, Any]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ def template() -> go.layout.Template:
             "plot_bgcolor": colours.PAPER,
             "colorway": [colours.ACCENT],
             "margin": {"l": 8, "r": 16, "t": 12, "b": 8},
-            "xaxis": {**axis, "automargin": "bottom"},
+            "xaxis": {**axis, "automargin": "bottom", "exponentformat": "none", "separatethousands": True},
             "yaxis": {**axis, "automargin": "left"},
             "hoverlabel": {
                 "bgcolor": colours.PAPER,
@@ -86,9 +94,21 @@ def figure(traces: Sequence[go.Scatter], x: str, y: str, **layout: Any) -> go.Fi
     return made
 
 
-def log_ticks(low: float, high: float) -> int | None:
-    """The distance between ticks on a logarithmic axis: 1 (a decade) on a long axis; None leaves it to plotly."""
-    return 1 if low > 0 and high > LOG_TICKS_FROM * low else None
+def log_ticks(low: float, high: float) -> int | str | None:
+    """The distance between ticks on a logarithmic axis: decades, "D2" for 1, 2 and 5; None leaves it to plotly."""
+    if not 0 < DIGITS_FROM * low < high < math.inf:
+        return None
+    if high < DECADES_FROM * low:
+        return "D2"
+    return math.ceil((math.log10(high) - math.log10(low)) / MOST_DECADES)
+
+
+def linear_ticks(low: float, high: float) -> dict[str, Any]:
+    """How the numbers beside a linear axis are written. Plotly's own powers of ten would read 0.2 x 10^4."""
+    largest = max(abs(low), abs(high))
+    if largest == 0 or WRITTEN_IN_FULL[0] <= largest < WRITTEN_IN_FULL[1]:
+        return {"exponentformat": "none", "separatethousands": True}
+    return {"tickformat": "~g"}
 
 
 def restart_lines(places: Sequence[float]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from mixcma.report import colours
-from mixcma.report.chart import Chart, View, escaped, figure, log_ticks, restart_lines, shortened
+from mixcma.report.chart import Chart, View, escaped, figure, linear_ticks, log_ticks, restart_lines, shortened
 from mixcma.report.series import LARGE, Evaluations, FloatArray, Generations, Improvements, Shares, Spread, thinned
 from mixcma.report.tables import Failure
 from mixcma.search.progress import LOG_FROM
@@ -56,12 +56,12 @@ def best_value(
         xaxis_range=_full_range(len(evaluations)),
         showlegend=True,
     )
-    shown = _values_for_axis(evaluations)
-    views = {LINEAR: _value_view(traces, shown, "linear")}
+    shown, drawable = _values_for_axis(evaluations), evaluations.value[np.isfinite(evaluations.value)]
+    views = {LINEAR: _value_view(traces, shown, drawable, LINEAR)}
     if shown.size and shown.min() > 0:
-        views[LOG] = _value_view(traces, shown, "log")
+        views[LOG] = _value_view(traces, shown, drawable, LOG)
     if improvements.at.size and improvements.violation[-1] == 0.0 and math.isfinite(improvements.value[-1]):
-        views[DISTANCE] = _distance_view(traces, float(improvements.value[-1]))
+        views[DISTANCE] = _distance_view(traces, float(improvements.value[-1]), drawable)
     first = LOG if LOG in views and shown.max() > LOG_FROM * shown.min() else LINEAR
     return Chart(drawn, views, first)
 
@@ -115,23 +115,49 @@ def _target_line(target: float, end: int) -> go.Scatter:
     )
 
 
-def _value_view(traces: Sequence[go.Scatter], values: FloatArray, kind: str) -> View:
-    """All values, on an axis of this kind; a linear axis leaves the largest values out of sight at first."""
+def _value_view(traces: Sequence[go.Scatter], values: FloatArray, drawable: FloatArray, kind: str) -> View:
+    """All values, on an axis of this kind; a linear axis leaves the largest `values` out of sight at first."""
     axis: dict[str, Any] = {"type": kind, "title": {"text": "value"}}
-    if values.size:
-        low, high = float(values.min()), float(values.max() if kind == "log" else np.quantile(values, SHARE_IN_SIGHT))
-        axis["dtick"] = log_ticks(low, high) if kind == "log" else None
-        low, high = (math.log10(low), math.log10(high)) if kind == "log" else (low, high)
-        room = 0.05 * (high - low) or 0.5
-        axis["range"] = [low - room, high + room]
-    return View([{} for _ in traces], {"yaxis": axis})
+    if not values.size:
+        return View([{} for _ in traces], {"yaxis": axis})
+    low, high = float(values.min()), float(values.max() if kind == LOG else np.quantile(values, SHARE_IN_SIGHT))
+    axis |= {"dtick": log_ticks(low, high)} if kind == LOG else {"dtick": None, **linear_ticks(low, high)}
+    scale: Callable[[float], float] = math.log10 if kind == LOG else float
+    room = 0.05 * (scale(high) - scale(low)) or 0.5
+    bottom, top = scale(low) - room, scale(high) + room
+    axis["range"] = [bottom, top]
+    on_axis = drawable[drawable > 0] if kind == LOG else drawable
+    places = np.log10(on_axis) if kind == LOG else on_axis
+    outside = int(((places < bottom) | (places > top)).sum())
+    return View([{} for _ in traces], {"yaxis": axis}, _note(outside, len(drawable) - len(on_axis), len(drawable)))
 
 
-def _distance_view(traces: Sequence[go.Scatter], best: float) -> View:
+def _distance_view(traces: Sequence[go.Scatter], best: float, drawable: FloatArray) -> View:
     """How far each value is above the best one found, on a logarithmic axis."""
     data = [{"y": _positive(np.asarray(trace.y, dtype=float) - best)} for trace in traces]
-    axis = {"type": "log", "title": {"text": "value above the best found"}, "autorange": True, "range": None}
-    return View(data, {"yaxis": axis})
+    above = drawable[drawable > best] - best
+    axis = {
+        "type": "log",
+        "title": {"text": "value above the best found"},
+        "autorange": True,
+        "range": None,
+        "dtick": log_ticks(float(above.min()), float(above.max())) if above.size else None,
+    }
+    return View(data, {"yaxis": axis}, _note(0, int((drawable < best).sum()), len(drawable)))
+
+
+def _note(outside: int, impossible: int, whole: int) -> str:
+    """What a figure of all values leaves out."""
+    sentences = []
+    if whole > LARGE:
+        sentences.append("The dots are an even selection of all evaluations.")
+    if outside:
+        sentences.append(
+            f"{outside:,} of {whole:,} values lie outside this range; double-click the figure to see them."
+        )
+    if impossible:
+        sentences.append(f"{impossible:,} of {whole:,} values are too low for this scale.")
+    return " ".join(sentences)
 
 
 def _positive(values: FloatArray) -> list[float | None]:
@@ -156,7 +182,8 @@ def violation(improvements: Improvements) -> Chart:
         marker={"size": 4},
         hovertemplate="evaluation %{x}<br>violation %{y:.4~g}<extra></extra>",
     )
-    return Chart(figure([trace], "evaluation", "total violation", yaxis_type="log", showlegend=False))
+    axis = {"type": "log", "dtick": _log_ticks_of(improvements.violation[infeasible])}
+    return Chart(figure([trace], "evaluation", "total violation", yaxis=axis, showlegend=False))
 
 
 # Variables
@@ -178,7 +205,9 @@ def spread(series: Spread, generations: Generations, best: Value | None, restart
         shapes=restart_lines(restarts),
         xaxis_dtick=_generation_ticks(x),
     )
-    axis: dict[str, Any] = {"type": "log", "dtick": _log_ticks_of(series)} if series.log else {"type": "linear"}
+    axis: dict[str, Any] = {"type": "linear", **linear_ticks(*_ends(series.low, series.high))}
+    if series.log:
+        axis = {"type": "log", "dtick": _log_ticks_of(series.low, series.high)}
     if isinstance(series.variable, Bool):
         axis |= {"tickvals": [0, 1], "ticktext": ["False", "True"], "range": [-0.08, 1.08]}
     relative = "of the logarithm" if series.log else None
@@ -188,9 +217,16 @@ def spread(series: Spread, generations: Generations, best: Value | None, restart
         "tickvals": None,
         "range": None,
         "autorange": True,
-        "dtick": None,
+        "tickformat": None,
+        "dtick": _log_ticks_of(series.deviation),
     }
-    return Chart(drawn, {SPREAD: View(shown, {"yaxis": axis}), DEVIATION: View(hidden, {"yaxis": log_axis})}, SPREAD)
+    gaps = (
+        "In the gaps it is 0: the search changes this variable only by mutation."
+        if (series.deviation == 0).any()
+        else ""
+    )
+    views = {SPREAD: View(shown, {"yaxis": axis}), DEVIATION: View(hidden, {"yaxis": log_axis}, gaps)}
+    return Chart(drawn, views, SPREAD)
 
 
 def _generation_ticks(x: NDArray[np.float32]) -> int | None:
@@ -198,8 +234,15 @@ def _generation_ticks(x: NDArray[np.float32]) -> int | None:
     return 1 if len(x) <= FEW_GENERATIONS else None
 
 
-def _log_ticks_of(series: Spread) -> int | None:
-    return log_ticks(float(series.low.min()), float(series.high.max())) if len(series.low) else None
+def _ends(*columns: FloatArray) -> tuple[float, float]:
+    """The smallest and the largest number; (0, 0) if there is none."""
+    numbers = np.concatenate(columns)
+    return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 0.0)
+
+
+def _log_ticks_of(*columns: FloatArray) -> int | str | None:
+    """The ticks of a logarithmic axis, on which only positive numbers can be drawn."""
+    return log_ticks(*_ends(*(column[column > 0] for column in columns)))
 
 
 def _spread_traces(series: Spread, x: Any) -> list[go.Scatter]:
@@ -338,7 +381,8 @@ def _over_generations(
         line={"color": colour, "width": 1.75},
         hovertemplate=title + " %{y:.4~g}" + where,
     )
-    drawn = figure([trace], "generation", title, yaxis_type="log", shapes=restart_lines(restarts), showlegend=False)
+    axis = {"type": "log", "dtick": _log_ticks_of(column(series))}
+    drawn = figure([trace], "generation", title, yaxis=axis, shapes=restart_lines(restarts), showlegend=False)
     drawn.update_xaxes(dtick=_generation_ticks(series.number))
     return Chart(drawn)
 

@@ -61,6 +61,8 @@ function draw(figure) {
   const displayModeBar = figure.classList.contains("large") ? "hover" : false;
   Plotly.react(figure.querySelector(".canvas"), data, layout, { ...config, displayModeBar });
   figure.dataset.drawn = "true";
+  const note = figure.nextElementSibling;
+  if (note?.classList.contains("note")) note.textContent = view.note ?? "";
 }
 
 let waiting = [];
@@ -143,15 +145,23 @@ prefersDark.addEventListener("change", redrawAll);
 
 // Tables
 
+// Numbers come before words.
+function compared(a, b) {
+  const [x, y] = [a, b].map((text) => Number(text.replace(/^(-?)inf$/, "$1Infinity")));
+  if (isNaN(x) !== isNaN(y)) return isNaN(x) ? 1 : -1;
+  if (isNaN(x)) return a.localeCompare(b);
+  return x === y ? 0 : x - y;
+}
+
 function sortBy(heading) {
   const table = heading.closest("table");
   const column = [...heading.parentElement.children].indexOf(heading);
   const falling = heading.getAttribute("aria-sort") === "ascending";
   for (const other of heading.parentElement.children) other.removeAttribute("aria-sort");
   heading.setAttribute("aria-sort", falling ? "descending" : "ascending");
-  const key = (row) => Number(row.children[column].dataset.sort.replace("inf", "Infinity"));
+  const key = (row) => row.children[column].dataset.sort;
   const sign = falling ? -1 : 1;
-  const rows = [...table.tBodies[0].rows].sort((a, b) => sign * (key(a) === key(b) ? 0 : key(a) - key(b)));
+  const rows = [...table.tBodies[0].rows].sort((a, b) => sign * compared(key(a), key(b)));
   table.tBodies[0].append(...rows);
 }
 

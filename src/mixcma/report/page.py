@@ -33,7 +33,6 @@ from mixcma.store import Record, read
 
 HERE = Path(__file__).parent
 SETTINGS_SHOWN = ("seed", "popsize", "budget", "target", "restarts", "cache", "asynchronous")
-METHOD_NAMES = {"Margin": "CMA-ES with Margin", "IntegerMutation": "CMA-ES-IM", "Cma": "CMA-ES"}
 # Characters that could end a script element or begin a new one; written as escapes, which JSON reads as the same text.
 _IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
@@ -67,7 +66,7 @@ def build_report(record: Record) -> str:
         **_overview(record, evaluations),
         **_variables(record, encoding, evaluations, generations),
         **_search(record, evaluations, generations),
-        **_points(evaluations),
+        **_points(record, evaluations),
         **_failures(evaluations),
         **_settings(record),
     }
@@ -86,6 +85,7 @@ def _environment() -> Environment:
         "chart": embedded,
         "setting": text.setting,
         "share": text.share,
+        "sortable": text.sortable,
     }
     return environment
 
@@ -118,12 +118,12 @@ def _digest(script: str) -> str:
 
 
 def _heading(record: Record, encoding: Encoding) -> Context:
-    kind = record.settings["method"]["type"]
+    method = record.settings["method"]
     discrete = int(encoding.coordinates.discrete.sum())
     return {
         "title": record.path.name,
-        "method": METHOD_NAMES.get(kind, kind),
-        "mutated": kind == "IntegerMutation",
+        "method": recipe.method_name(method),
+        "mutated": method["type"] == "IntegerMutation",
         "dimension": encoding.dimension,
         "discrete": discrete,
         "created": record.settings["created"],
@@ -138,6 +138,7 @@ def _overview(record: Record, evaluations: Evaluations) -> Context:
     return {
         "summary": summary,
         "constrained": evaluations.constrained,
+        "populations": tables.populations(record),
         "best_design": tables.components(record.space, summary.best.params) if summary.best else [],
         "best_value": figures.best_value(improvements, evaluations, record.settings["target"], restarts),
         "violation": figures.violation(improvements) if was_infeasible else None,
@@ -146,31 +147,39 @@ def _overview(record: Record, evaluations: Evaluations) -> Context:
 
 def _variables(record: Record, encoding: Encoding, evaluations: Evaluations, generations: Generations) -> Context:
     restarts, shown = restarts_of(generations), generations.thinned(SMALL)
-    best = tables.best_points(evaluations, 1)
-    params = best[0].params if best else {}
-    spreads = spreads_of(encoding, shown)
+    best = tables.best_point(evaluations)
+    params = best.params if best else {}
+    spreads = {
+        each.name: (each, figures.spread(each, shown, params.get(each.name), restarts))
+        for each in spreads_of(encoding, shown)
+    }
+    shares = {each.name: (each, figures.shares(each, shown, restarts)) for each in shares_of(record, encoding, shown)}
     return {
         "domains": {name: text.domain(variable) for name, variable in record.space.items()},
         "best_params": params,
         "generations": len(generations),
-        "spreads": [(each, figures.spread(each, shown, params.get(each.name), restarts)) for each in spreads],
-        "shares": [(each, figures.shares(each, shown, restarts)) for each in shares_of(record, encoding, shown)],
+        # what the search treats as a category has no mean: its probabilities are shown instead
+        "looked": [(name, spreads.get(name), shares.get(name)) for name in record.space.free],
+        "categories": len(spreads) < len(record.space.free),
+        "shares": list(shares.values()),
     }
 
 
 def _search(record: Record, evaluations: Evaluations, generations: Generations) -> Context:
     restarts = restarts_of(generations)
     before, popsizes = [run.evaluations_before for run in record.runs], [run.popsize for run in record.runs]
+    runs = tables.runs_of(record, evaluations)
     return {
-        "runs": tables.runs_of(record, evaluations),
+        "runs": runs,
+        "reasons": tables.reasons_of(runs),
         "step_size": figures.step_size(generations, restarts),
         "axis_ratio": figures.axis_ratio(generations, restarts),
         "population": figures.population(before, popsizes, len(evaluations)) if len(popsizes) > 1 else None,
     }
 
 
-def _points(evaluations: Evaluations) -> Context:
-    return {"points": tables.best_points(evaluations)}
+def _points(record: Record, evaluations: Evaluations) -> Context:
+    return {"points": tables.best_designs(record.space, evaluations)}
 
 
 def _failures(evaluations: Evaluations) -> Context:
@@ -187,7 +196,7 @@ def _settings(record: Record) -> Context:
     problem = notes.pop("problem", None)
     shown = {name: settings[name] for name in SETTINGS_SHOWN}
     return {
-        "settings": {"method": recipe.method_code(settings["method"]).strip("'"), **shown},
+        "settings": {"method": recipe.method_name(settings["method"]), **shown},
         "stopping": settings["stopping"],
         "versions": settings["versions"],
         "notes": notes,

@@ -12,7 +12,9 @@ import numpy as np
 from mixcma.core.methods import METHODS
 from mixcma.core.stopping import Stopping
 from mixcma.core.strategy import default_popsize
+from mixcma.report.series import encoding_of
 from mixcma.run.optimizer import DEFAULT_METHOD
+from mixcma.run.warm_start import started_at
 from mixcma.search.settings import KINDS, describe_method
 from mixcma.space import Variable
 from mixcma.store import Record
@@ -64,6 +66,11 @@ def variable_code(variable: Variable) -> str:
     return f"{type(variable).__name__}({', '.join(parts)})"
 
 
+def method_name(described: Mapping[str, Any]) -> str:
+    """A method as people call it: its name in METHODS, or its class with its options."""
+    return method_code(described).strip("'")
+
+
 def method_code(described: Mapping[str, Any]) -> str:
     """A method as it is written in Python: its name, or its class with the options that differ from their defaults."""
     for name, method in METHODS.items():
@@ -99,9 +106,17 @@ def _options(record: Record) -> list[str]:
 
 
 def _warm_started(record: Record) -> bool:
-    """Whether the first distribution differs from the one that runs start with by default."""
+    """Whether the first distribution differs from the one that a run starts with if it has no history."""
     first = next((row for row in record.generations if (row.run, row.generation) == (0, 0)), None)
-    return first is not None and not np.allclose(first.deviation, 1.0)
+    if first is None:
+        return False
+    encoding = encoding_of(record)
+    usual = started_at(encoding, encoding.initial_mean)
+    numbers = encoding.dimension - len(usual.theta)  # categories come last, and have no deviation
+    if not np.allclose(first.deviation[:numbers], 1.0):
+        return True
+    moved = any(row.generation < 0 for row in record.rows)  # x0 changes the probabilities too
+    return not moved and not np.allclose(first.theta, usual.theta.ravel())
 
 
 def _non_defaults(value: Any) -> dict[str, Any]:

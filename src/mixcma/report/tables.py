@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
+import numpy as np
+
 from mixcma.core.stopping import REASONS
-from mixcma.report.series import Evaluations
+from mixcma.report.series import Evaluations, FloatArray
 from mixcma.report.text import domain
 from mixcma.space import Categorical, Params, Space, Value, Variable
 from mixcma.space.variables import Float, Int
 from mixcma.store import Record, Row
 
 POINTS_SHOWN = 50
+# Two points are the same design if their floats differ by less than this part of their range, and all else is equal.
+# A discrete variable with more values than this counts as a float.
+SAME_DESIGN, MANY_VALUES = 0.01, 1000
 ERRORS_SHOWN = 50
 # The parts in which two messages of the same error may differ: decimal fractions and memory addresses.
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
@@ -25,13 +31,14 @@ NOT_ENDED_ADVICE = "If it was killed, resume it: it continues where it stopped, 
 
 @dataclass(frozen=True)
 class Point:
-    """An evaluated point, with the number of its evaluation."""
+    """An evaluated point, with the number of its evaluation, and how many points were the same design."""
 
     number: int
     row: Row
     value: float
     violation: float
     constraints: tuple[float, ...]
+    times: int = 1
 
     @property
     def feasible(self) -> bool:
@@ -42,18 +49,47 @@ class Point:
         return self.row.params
 
 
-def best_points(evaluations: Evaluations, most: int = POINTS_SHOWN) -> list[Point]:
-    """The best distinct points whose evaluation succeeded, the best first."""
-    best: dict[tuple[Value, ...], Point] = {}
-    for index, row in enumerate(evaluations.rows):
-        outcome = row.outcome
-        if outcome is None or outcome.failed:
-            continue
-        point = Point(index + 1, row, outcome.value, outcome.violation, tuple(outcome.constraints))
-        place = tuple(row.params.values())
-        if place not in best or _rank(point) < _rank(best[place]):
-            best[place] = point
-    return sorted(best.values(), key=_rank)[:most]
+def best_point(evaluations: Evaluations) -> Point | None:
+    return min(_succeeded(evaluations), key=_rank, default=None)
+
+
+def best_designs(space: Space, evaluations: Evaluations, most: int = POINTS_SHOWN) -> list[Point]:
+    """The best points that are different designs, the best first; each stands for all points of its design."""
+    points = sorted(_succeeded(evaluations), key=_rank)
+    columns = [_places(variable, [point.params[name] for point in points]) for name, variable in space.items()]
+    places = np.stack(columns, axis=1)
+    found, left = list[Point](), np.ones(len(points), dtype=bool)
+    while len(found) < most and left.any():
+        best = int(left.argmax())
+        same = left & (np.abs(places - places[best]) < SAME_DESIGN).all(axis=1)
+        found.append(replace(points[best], times=int(same.sum())))
+        left &= ~same
+    return found
+
+
+def _succeeded(evaluations: Evaluations) -> list[Point]:
+    return [
+        Point(index + 1, row, row.outcome.value, row.outcome.violation, tuple(row.outcome.constraints))
+        for index, row in enumerate(evaluations.rows)
+        if row.outcome is not None and not row.outcome.failed
+    ]
+
+
+def _places(variable: Variable, values: Sequence[Value]) -> FloatArray:
+    """Numbers that differ by less than `SAME_DESIGN` for the same design: places in the range, or whole numbers.
+
+    The range of a float without bounds is that of these values.
+    """
+    if variable.size is not None and (isinstance(variable, Categorical) or variable.size <= MANY_VALUES):
+        number = {value: index for index, value in enumerate(dict.fromkeys(values))}
+        return np.array([number[value] for value in values], dtype=float)
+    log = isinstance(variable, Float | Int) and variable.log
+    at = np.log(np.array(values, dtype=float)) if log else np.array(values, dtype=float)
+    low, high = (math.log(end) if log else end for end in variable.hull)
+    if not math.isfinite(high - low):
+        low, high = at.min(initial=math.inf), at.max(initial=-math.inf)
+    with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float are designs of their own
+        return (at - low) / (high - low) if high > low else np.zeros(len(at))
 
 
 def _rank(point: Point) -> tuple[float, float]:
@@ -79,11 +115,10 @@ class Summary:
 
 
 def summary_of(record: Record, evaluations: Evaluations) -> Summary:
-    best = best_points(evaluations, 1)
     times = [row.seconds for row in evaluations.rows if row.seconds is not None]
     message, advice = stop_text(record.settings["stop"])
     return Summary(
-        best=best[0] if best else None,
+        best=best_point(evaluations),
         evaluations=len(evaluations),
         budget=record.settings["budget"],
         failures=int(evaluations.failed.sum()),
@@ -131,7 +166,7 @@ def components(space: Space, params: Params) -> list[Component]:
 
 
 def _place(variable: Variable, value: Value) -> float | None:
-    if isinstance(variable, Categorical):  # choices have no order
+    if isinstance(variable, Categorical) or variable.size == 2:  # no order, or nothing between the ends
         return None
     low, high = variable.hull
     if not math.isfinite(high - low) or low == high:
@@ -170,6 +205,18 @@ def runs_of(record: Record, evaluations: Evaluations) -> list[RunSummary]:
             )
         )
     return found
+
+
+def reasons_of(runs: Sequence[RunSummary]) -> dict[str, str]:
+    """What the names in the table of the runs mean."""
+    return {run.stop: REASONS[run.stop].message for run in runs if run.stop in REASONS}
+
+
+def populations(record: Record) -> str:
+    """The sizes of the populations of all runs."""
+    sizes = [run.popsize for run in record.runs]
+    least, most = min(sizes), max(sizes)
+    return f"population {least}" if least == most else f"population {least} to {most}"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,11 @@ def number(value: Value, digits: int = 6) -> str:
     return f"{value:.{digits}g}"
 
 
+def sortable(value: Value) -> str:
+    """A value as the text that tables are sorted by: numbers as numbers, choices as words."""
+    return str(float(value)) if isinstance(value, int | float) else str(value)
+
+
 def setting(value: object) -> str:
     """A setting in words."""
     if value is None or isinstance(value, bool):

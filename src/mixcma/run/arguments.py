@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 
 import numpy as np
@@ -61,7 +62,10 @@ def checked_stopping(stopping: object) -> Stopping:
 def checked_count(name: str, count: object, least: int) -> int:
     """A whole number of at least `least`, of Python or NumPy."""
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
-        raise ValueError(f"{name}: expected an integer of at least {least}, but got {count!r}; pass {name}={least}")
+        nearest = round(count) if isinstance(count, float) and math.isfinite(count) else least
+        raise ValueError(
+            f"{name}: expected an integer of at least {least}, but got {count!r}; pass {name}={max(nearest, least)}"
+        )
     return int(count)
 
 

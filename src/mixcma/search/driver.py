@@ -72,12 +72,16 @@ def minimize(
     objective
         A function of a dict of Python values by variable name. It returns a number, or an `Outcome` with
         constraints. If it raises an exception or returns NaN, the evaluation has failed and is ranked last.
+    space
+        The variables by name: `Float`, `Int`, `Bool`, `Discrete` (a set of numbers) and `Categorical` (choices
+        without an order), in any mixture.
     budget
         The largest number of evaluations.
     target
         Stop as soon as a feasible value is at or below this.
     method, popsize, stopping
-        As for `Optimizer`; `popsize` is that of the first run.
+        As for `Optimizer`; `popsize` is that of the first run. Only ``"mix"``, the default, and ``"catmargin"`` can
+        search categories of three or more choices.
     seed
         The same seed gives the same search; None draws one, which the result reports.
     restarts
@@ -117,13 +121,13 @@ def minimize(
 
     Examples
     --------
-    >>> from mixcma import Bool, Float, Int, Space, minimize
-    >>> space = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool()})
+    >>> from mixcma import Categorical, Float, Int, Space, minimize
+    >>> space = Space({"x": Float(-5, 5), "n": Int(0, 9), "alloy": Categorical(["steel", "brass", "bronze"])})
     >>> def cost(p):
-    ...     return p["x"]**2 + (p["n"] - 3)**2 + p["on"]
+    ...     return p["x"]**2 + (p["n"] - 3)**2 + (p["alloy"] != "brass")
     >>> result = minimize(cost, space, budget=2000, target=1e-9, seed=1)
-    >>> result.params["n"], result.params["on"], result.stop.name
-    (3, False, 'target')
+    >>> result.params["n"], result.params["alloy"], result.stop.name
+    (3, 'brass', 'target')
     """
     how = _How(objective, workers, timeout, callback, progress, on_error)
     _check_settings(target, restarts, asynchronous, cache)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from mixcma.space.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, invalid
+from mixcma.space.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable, Words, invalid
 
 Params = dict[str, Value]
 KINDS: dict[str, type[Variable]] = {cls.kind: cls for cls in (Float, Int, Bool, Discrete, Categorical)}
@@ -84,7 +84,7 @@ class Space(Mapping[str, Variable]):
                 invalid(str(name), f"a variable of the space{_nearest(name, self)}", name, "remove it")
         for name in self._variables:
             if name not in params:
-                invalid(name, "a value", "nothing", "add it to the parameters")
+                invalid(name, "a value", Words("nothing"), "add it to the parameters")
         return {n: v.check_value(n, params[n]) for n, v in self._variables.items()}
 
     def to_dict(self) -> dict[str, dict[str, Any]]:

@@ -22,6 +22,12 @@ LARGEST_INTEGER = 2**62
 CLOSEST_VALUES = 1e-12
 
 
+class Words(str):
+    """A text that is not itself the value that was given: error messages show it without quotes."""
+
+    __repr__ = str.__str__
+
+
 def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
     """Raise a ValueError that says which variable is wrong, what was expected, what was given, and what to do."""
     shown = repr(given)
@@ -132,7 +138,7 @@ class Float(Variable):
         low = -math.inf if self.low is None else _number(name, "low", self.low)
         high = math.inf if self.high is None else _number(name, "high", self.high)
         if low > high:
-            invalid(name, "low <= high", f"low={low}, high={high}", "swap the two bounds")
+            invalid(name, "low <= high", Words(f"low={low}, high={high}"), "swap the two bounds")
         if low == math.inf or high == -math.inf:
             invalid(name, "bounds that leave finite values", (low, high), "use None for no bound")
         _check_log(name, self.log, low)
@@ -189,15 +195,15 @@ class Int(Variable):
         low, high = _integer(name, "low", self.low), _integer(name, "high", self.high)
         step = _integer(name, "step", self.step)
         if low > high:
-            invalid(name, "low <= high", f"low={low}, high={high}", "swap the two bounds")
+            invalid(name, "low <= high", Words(f"low={low}, high={high}"), "swap the two bounds")
         if step < 1:
             invalid(name, "a step of at least 1", step, "use a positive step")
         if high - low > LARGEST_INTEGER:
             invalid(name, "a range at most 2**62 wide", (low, high), "narrow the bounds")
         if (high - low) % step:
             fitting = high - (high - low) % step
-            invalid(name, "a step that divides high - low", f"low={low}, high={high}, step={step}",
-                    f"use high={fitting}")  # fmt: skip
+            given = Words(f"low={low}, high={high}, step={step}")
+            invalid(name, "a step that divides high - low", given, f"use high={fitting}")
         _check_log(name, self.log, low)
         bounded = replace(self, low=low, high=high, step=step)
         return bounded._with_checked_start(name)

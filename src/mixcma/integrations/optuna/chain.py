@@ -8,6 +8,7 @@ all workers see both, they all follow the same one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -40,9 +41,49 @@ class Record(NamedTuple):
         return about
 
 
-def record_from_json(carrier: int, about: dict[str, Any]) -> Record:
-    start = about.get("start")
-    return Record(carrier, about["after"], about["depth"], about.get("took", []), start and Start(**start))
+def record_from_json(carrier: int, about: Any) -> Record:
+    """The record that `to_json` described; raises an error of `NONSENSE` if it can have described none."""
+    after, took, start = about["after"], about.get("took", []), about.get("start")
+    return Record(
+        carrier=carrier,
+        after=None if after is None else whole(after),
+        depth=whole(about["depth"]),
+        took=wholes(took),
+        start=None if start is None else _start_from_json(start),
+    )
+
+
+def _start_from_json(about: Any) -> Start:
+    mean = about["mean"]
+    return Start(
+        run=whole(about["run"]),
+        seed=whole(about["seed"]),
+        mean=None if mean is None else [finite(number) for number in mean],
+        history=whole(about["history"]),
+        unfinished=wholes(about["unfinished"]),
+    )
+
+
+# What reading a text raises that was not written by this sampler.
+NONSENSE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+
+
+def whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r:.40} is not a whole number")
+    return value
+
+
+def wholes(values: object) -> list[int]:
+    if not isinstance(values, list):
+        raise ValueError(f"{values!r:.40} is not a list")
+    return [whole(value) for value in values]
+
+
+def finite(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r:.40} is not a finite number")
+    return float(value)
 
 
 class Chain:

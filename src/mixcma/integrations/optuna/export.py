@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import optuna
@@ -14,7 +13,10 @@ from mixcma.store import Record, Row
 
 
 def export_to_optuna(record: Record, storage: str, name: str) -> int:
-    """Put every finished evaluation into a new study, and return how many there were."""
+    """Put every finished evaluation into a new study, and return how many there were.
+
+    Evaluations that failed become failed trials; an infinite value stays a value.
+    """
     try:
         study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
     except optuna.exceptions.DuplicatedStudyError:
@@ -57,10 +59,9 @@ def _trial(row: Row, distributions: dict[str, BaseDistribution]) -> optuna.trial
     about: dict[str, Any] = {"run": row.run, "generation": row.generation, "slot": row.slot, "seconds": row.seconds}
     if outcome.failed:
         about["error"] = outcome.error
-    succeeded = not outcome.failed and math.isfinite(outcome.value)
     return create_trial(
-        state=TrialState.COMPLETE if succeeded else TrialState.FAIL,
-        value=outcome.value if succeeded else None,
+        state=TrialState.FAIL if outcome.failed else TrialState.COMPLETE,
+        value=None if outcome.failed else outcome.value,
         params=dict(row.params),
         distributions=distributions,
         user_attrs=about,

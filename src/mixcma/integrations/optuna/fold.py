@@ -7,9 +7,10 @@ state: every process can compute it from the study alone, and keeps it in memory
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from mixcma.core.methods import Method
 from mixcma.core.strategy import strategy
-from mixcma.integrations.optuna.chain import Chain, Record, Start, record_from_json
+from mixcma.integrations.optuna.chain import NONSENSE, Chain, Record, Start, finite, record_from_json, whole
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome, failure
@@ -27,10 +28,14 @@ from mixcma.run.snapshot import Snapshot
 from mixcma.run.stream import OLDEST_RESULT, Drawn, Stream
 from mixcma.space import Params
 
+logger = logging.getLogger("mixcma")
+
 # With at least this many populations of earlier trials the search starts from them; fewer are used as results.
 HISTORY_POPULATIONS = 5
 # Trials that are older than the run in which they are drawn take their noise from this slot on.
 LATE_SLOTS = 2**40
+# The number of latent points that a method keeps of a candidate, at most: mutated and unmutated.
+MOST_LATENTS = 2
 # The number of states that are kept to return to if another chain of records turns out to be longer.
 STATES_KEPT = 8
 
@@ -48,8 +53,13 @@ class Point(NamedTuple):
         return self._asdict() | {"latents": self.latents.tolist()}
 
 
-def point_from_json(about: Mapping[str, Any]) -> Point:
-    return Point(about["trial"], about["run"], about["generation"], about["slot"], np.array(about["latents"]))
+def point_from_json(about: Any, dimension: int) -> Point:
+    """The point that `to_json` described; raises an error of `NONSENSE` if it can have described none."""
+    latents = np.array([[finite(number) for number in row] for row in about["latents"]])
+    if latents.ndim != 2 or not 1 <= len(latents) <= MOST_LATENTS or latents.shape[1] != dimension:
+        raise ValueError(f"its latents have the shape {latents.shape}")
+    trial, run, generation, slot = (whole(about[name]) for name in ("trial", "run", "generation", "slot"))
+    return Point(trial, run, generation, slot, latents)
 
 
 class Position(NamedTuple):
@@ -88,6 +98,7 @@ class Fold:
         self._chain = Chain()
         self._current: Position | None = None
         self._positions: OrderedDict[int, Position] = OrderedDict()  # the last few, by carrier
+        self._warned = False
         self._optimizer: Optimizer
         self._stream: Stream
 
@@ -122,15 +133,34 @@ class Fold:
         for trial in self._unfinished(trials):
             number = trial.number
             self._trials[number] = trial
-            about = trial.system_attrs.get(self.key)
-            # a trial that was added or retried may carry an attribute that was copied from another trial
-            if number not in self._points and about is not None and about.get("trial") == number:
-                self._points[number] = point_from_json(about)
-                if "record" in about:
-                    self._incomplete[number] = record_from_json(number, about["record"])
+            if number not in self._points:
+                self._read_attribute(trial)
             if trial.state.is_finished():
                 self._finished.add(number)
                 self._waiting.add(number)
+
+    def _read_attribute(self, trial: FrozenTrial) -> None:
+        """Read what this search wrote into a trial; anything else there is ignored, with one warning."""
+        about, number = trial.system_attrs.get(self.key), trial.number
+        if about is None:
+            return
+        try:
+            point = point_from_json(about, self.parameters.encoding.dimension)
+            record = record_from_json(number, about["record"]) if "record" in about else None
+        except NONSENSE as error:
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "MixCmaSampler: the attribute %s of trial %d is not one that this sampler writes (%s: %s), and is "
+                    "ignored; a result that the trial has is used like that of another sampler",
+                    self.key, number, type(error).__name__, error,
+                )  # fmt: skip
+            return
+        if point.trial != number:  # a trial that was added or retried may carry a copy of another's attribute
+            return
+        self._points[number] = point
+        if record is not None:
+            self._incomplete[number] = record
 
     def _follow(self) -> None:
         """Follow the longest chain of records, from the last record whose position is known.
