@@ -177,7 +177,7 @@ def test_without_jax_one_sentence_says_what_to_install(monkeypatch: pytest.Monke
     import mixcma.batch
 
     monkeypatch.delattr(mixcma.batch, "on_jax", raising=False)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "mixcma\[jax\]"'):
+    with pytest.raises(ModuleNotFoundError, match="pip install jax"):
         run_many(problem("SphereInt", 4), backend="jax")
 
 

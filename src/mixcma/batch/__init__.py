@@ -102,6 +102,6 @@ def _engine(backend: str) -> Engine:
         from mixcma.batch import on_jax
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            'backend="jax" needs JAX, which is not installed; install it with: pip install "mixcma[jax]"'
+            'backend="jax" needs JAX, which is not installed; install it with: pip install jax'
         ) from error
     return on_jax.run

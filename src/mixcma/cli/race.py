@@ -20,7 +20,6 @@ from mixcma.experiments.race.racers import RACERS
 from mixcma.experiments.race.runner import Result, cells_of, run_bed
 from mixcma.experiments.race.tables import ROWS, Row, headers, shown, write_results
 
-INSTALL = 'install it with: pip install "mixcma[bench]"'
 PROBLEMS = tuple(dict.fromkeys(name for bed in BEDS.values() for name in bed.problems))
 
 
@@ -123,10 +122,10 @@ def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
     for name in methods:
         if RACERS[name].version is None:
             package = RACERS[name].package
-            console.print(f"{name} is left out: the package {package} is not installed; {INSTALL}", markup=False)
+            console.print(f"{name} is left out: the package {package} is not installed; pip install {package}", markup=False)
     racers = [name for name in methods if RACERS[name].version is not None]
     if not racers:
-        raise click.ClickException(f"none of the racers is installed; {INSTALL}")
+        raise click.ClickException(f"none of the racers is installed; pip install {RACERS[methods[0]].package}")
     return racers
 
 
@@ -134,7 +133,7 @@ def _possible_beds(console: Console, beds: Sequence[str]) -> list[str]:
     """The beds whose package is installed; a sentence names each of the others."""
     missing = {bed: BEDS[bed].package for bed in beds if not _is_installed(BEDS[bed].package)}
     for bed, package in missing.items():
-        console.print(f"{bed} is left out: the package {package} is not installed; {INSTALL}", markup=False)
+        console.print(f"{bed} is left out: the package {package} is not installed; pip install {package}", markup=False)
     return [bed for bed in beds if bed not in missing]
 
 

@@ -149,7 +149,7 @@ def _dask_executor(address: str) -> tuple[Executor, Callable[[], object]]:
         from distributed import Client
     except ImportError:
         raise ValueError(
-            f'workers: expected dask to be installed for "{DASK}{address}", but it is not; pip install "mixcma[dask]"'
+            f'workers: expected dask to be installed for "{DASK}{address}", but it is not; pip install distributed'
         ) from None
     try:
         client = Client(address)
