@@ -213,10 +213,10 @@ def test_the_result_does_not_depend_on_which_evaluation_finishes_first(lasting, 
 
 @on("2", "loky", "threads")
 def test_a_target_reached_in_the_middle_of_a_generation_ends_every_search_there(engine):
-    alone = minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=5)
+    alone = minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=8)
     assert alone.stop.name == "target"
     assert alone.evaluations % 6 != 0
-    assert minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=5, workers=engine) == alone
+    assert minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=8, workers=engine) == alone
 
 
 @on("2", "process pool")
@@ -335,6 +335,18 @@ def test_an_objective_that_has_every_attribute_is_called_with_the_parameters_alo
 
     result = minimize(Proxy(), PLANE, budget=12, seed=1, workers=engine)
     assert (result.failures, result.first_error) == (0, None)
+
+
+@on("dask client")
+def test_a_process_that_the_objective_forked_says_nothing(engine):
+    def objective(p):
+        child = os.fork()
+        if child == 0:
+            raise RuntimeError("in a forked process")
+        os.waitpid(child, 0)
+        return p["x"] ** 2 + p["y"] ** 2
+
+    assert minimize(objective, PLANE, budget=12, seed=1, workers=engine) == minimize(sphere(), PLANE, budget=12, seed=1)
 
 
 # Executors that share this process
