@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import sys
 
@@ -69,6 +70,109 @@ def test_values_and_constraints_from_files(tmp_path):
 def test_constraints(rule, expected):
     outcome = called("""print('{"v": 1, "g": [-1.0, 0.5], "one": 3}')""", value="json:v", constraints=rule)
     assert list(outcome.constraints) == expected
+
+
+def test_parameters_come_before_other_placeholders():
+    params = {"id": 175.5, "params": 2, "here": True, "x.y": 3, "x[0]": 4, "0": 5}
+    text = "import sys; assert sys.argv[1:] == ['175.5', '2', 'true', '3', '4', '5'], sys.argv; print(1)"
+    command = script(text, "{id}", "{params}", "{here}", "{x.y}", "{x[0]}", "{0}")
+    assert command(params, 7).value == 1.0
+
+
+# Files from earlier evaluations
+
+FILES = ["value", "constraints"]
+
+
+def reading_a_file(rule, text, path="out.txt", **options):
+    rules = {"value": "stdout", rule: f"file:{path}"}
+    return script(text, **rules, **options)
+
+
+@pytest.mark.parametrize("rule", FILES)
+@pytest.mark.parametrize("workdir", [None, "runs", "runs/{id}"])
+def test_a_file_of_an_earlier_evaluation_never_counts(rule, workdir, tmp_path):
+    options = {"folder": str(tmp_path), "workdir": workdir}
+    assert not reading_a_file(rule, "print(open('out.txt', 'w').write('5'))", **options)(PARAMS, 7).failed
+    outcome = reading_a_file(rule, "print(1)", **options)(PARAMS, 7)
+    assert outcome.error == "expected the file out.txt, but the program did not write it"
+
+
+def test_of_a_symbolic_link_the_link_is_removed_and_not_the_file(tmp_path):
+    kept = tmp_path / "kept.txt"
+    kept.write_text("5")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "out.txt").symlink_to(kept)
+    assert reading_a_file("value", "pass", folder=str(folder))(PARAMS, 7).failed
+    assert kept.read_text() == "5"
+    assert not (folder / "out.txt").is_symlink()
+
+
+@pytest.mark.parametrize("path", ["link/out.txt", "../elsewhere/out.txt", "{elsewhere}/out.txt"])
+def test_outside_of_the_folder_nothing_is_removed_and_yet_an_old_file_does_not_count(path, tmp_path):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "folder"
+    elsewhere.mkdir()
+    folder.mkdir()
+    (folder / "link").symlink_to(elsewhere)
+    (elsewhere / "out.txt").write_text("5")
+    path = path.format(elsewhere=elsewhere)
+    outcome = reading_a_file("value", "pass", path, folder=str(folder))(PARAMS, 7)
+    assert "the program did not write it" in outcome.error
+    assert (elsewhere / "out.txt").read_text() == "5"
+    written = reading_a_file("value", f"open({path!r}, 'w').write('12.5')", path, folder=str(folder))(PARAMS, 7)
+    assert written.value == 12.5
+
+
+@pytest.mark.parametrize("rule", FILES)
+@pytest.mark.parametrize("workers", [2, "dask:tcp://host:8786"])
+@pytest.mark.parametrize(("workdir", "path"), [(None, "out.txt"), ("runs", "out.txt"), ("runs/{id}", "../out.txt")])
+def test_evaluations_that_would_share_a_file_are_refused(rule, workers, workdir, path, tmp_path):
+    command = reading_a_file(rule, "print(1)", path, workdir=workdir, folder=str(tmp_path))
+    with pytest.raises(ValueError, match=r"^objective: with more than one worker, .*out.txt; add workdir = "):
+        minimize(command, Space({"x": Float(-5, 5)}), budget=12, workers=workers)
+
+
+def test_evaluations_in_folders_of_their_own_run_side_by_side(tmp_path):
+    text = "import sys; open('out.txt', 'w').write(sys.argv[1])"
+    command = script(text, "{x}", value="file:out.txt", workdir="runs/{id}", folder=str(tmp_path))
+    space, path = Space({"x": Float(-5, 5)}), tmp_path / "run.db"
+    minimize(command, space, budget=12, seed=1, workers=2, run_file=path)
+    rows = [row for row in read(path).rows if row.evaluated]
+    assert [row.outcome.value for row in rows] == [row.params["x"] for row in rows]
+
+
+# Processes that a program leaves behind
+
+
+def test_a_program_that_has_exited_is_finished_whoever_holds_its_streams(tmp_path):
+    """The process in the background ends only after the evaluation, when somebody opens the pipe."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    child = "import sys; open(sys.argv[1]).read()"
+    text = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", *sys.argv[1:]])
+print("x" * 9999, 7, sep="\\n")
+"""
+    outcome = script(text, child, str(pipe))(PARAMS, 7)
+    with open(pipe, "w"):
+        assert outcome.value == 7.0
+
+
+def test_what_a_program_wrote_is_read_to_the_end_though_others_hold_its_streams(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    shell = f"cat {pipe} & head -c 5000000 /dev/zero; echo; echo 7"
+    outcome = Command(("sh", "-c", shell))(PARAMS, 7)
+    with open(pipe, "w"):
+        assert outcome.value == 7.0
+
+
+def test_json_that_is_nested_too_deeply_is_a_failed_evaluation():
+    outcome = called("print('[' * 100_000 + ']' * 100_000)", value="json:cost")
+    assert outcome.error.startswith("expected JSON in its stdout, but got '[[[")
+    assert len(outcome.error) < 200
 
 
 FAILING = {

@@ -337,6 +337,18 @@ def test_an_objective_that_has_every_attribute_is_called_with_the_parameters_alo
     assert (result.failures, result.first_error) == (0, None)
 
 
+@on("dask client")
+def test_a_process_that_the_objective_forked_says_nothing(engine):
+    def objective(p):
+        child = os.fork()
+        if child == 0:
+            raise RuntimeError("in a forked process")
+        os.waitpid(child, 0)
+        return p["x"] ** 2 + p["y"] ** 2
+
+    assert minimize(objective, PLANE, budget=12, seed=1, workers=engine) == minimize(sphere(), PLANE, budget=12, seed=1)
+
+
 # Executors that share this process
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import contextlib
+import itertools
 import math
 import os
 import signal
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 
 from mixcma import Float, Outcome, Space, Stopping, minimize
+from mixcma.run.outcome import LONGEST_ERROR
 from mixcma.store import read
 from tests.evaluation.processes import processes
 
@@ -183,6 +186,77 @@ def test_constraints_that_cannot_be_read_are_a_failed_evaluation(workers):
 
     result = minimize(lambda p: Outcome(1.0, constraints()), PLANE, budget=1, seed=1, workers=workers)
     assert result.failures == 1
+
+
+class Harmless(BaseException):
+    """Not an Exception, as those of several libraries that cancel tasks."""
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, Harmless], ids=lambda error: error.__name__)
+@on(1, 2, "threads")
+def test_whatever_is_raised_is_a_failed_evaluation(pool, error):
+    low = sorted(candidates(6))[3]
+
+    def objective(p):
+        if p["x"] >= low:
+            raise error("stop it")
+        return p["x"] ** 2
+
+    result = minimize(objective, PLANE, budget=6, seed=1, workers=pool)
+    assert (result.evaluations, result.failures) == (6, 3)
+    assert result.first_error == f"{error.__name__}: stop it"
+
+
+def test_a_keyboard_interrupt_of_the_objective_ends_the_search():
+    def objective(p):
+        raise KeyboardInterrupt
+
+    assert minimize(objective, PLANE, budget=6, seed=1).stop.name == "interrupted"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "endless", [lambda: itertools.repeat(0.0), lambda: iter(lambda: 0.0, 1.0)], ids=["C", "Python"]
+)
+def test_constraints_without_an_end_are_a_failed_evaluation(endless, workers):
+    result = minimize(lambda p: Outcome(1.0, endless()), PLANE, budget=1, seed=1, workers=workers)
+    assert result.first_error.startswith("expected at most 1,000,000 constraints, but got more; ")
+
+
+class Hostile(float):
+    """A number of which nothing can be known."""
+
+    def _refuse(self, *args):
+        raise GeneratorExit
+
+    __float__ = __repr__ = __str__ = __eq__ = __getattr__ = _refuse
+    __hash__ = None
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("give", [Hostile, lambda: Outcome(1.0, [Hostile()]), lambda: Outcome(1.0, error=Hostile())])
+def test_what_refuses_to_be_read_is_a_failed_evaluation(give, workers):
+    result = minimize(lambda p: give(), PLANE, budget=2, seed=1, workers=workers)
+    assert (result.evaluations, result.failures) == (2, 2)
+
+
+def test_reading_that_hangs_counts_towards_the_timeout():
+    class Slow(float):
+        def __float__(self):
+            signal.pause()
+
+    result = minimize(lambda p: Slow(), PLANE, budget=1, seed=1, timeout=1.0)
+    assert result.first_error == "timed out after 1 s"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_error_of_a_failure_has_a_sensible_length_whatever_was_returned(workers):
+    for given in ("x" * 10_000_000, ["x" * 10_000_000] * 100, dict.fromkeys(range(1_000_000))):
+        result = minimize(lambda p: given, PLANE, budget=1, seed=1, workers=workers)  # noqa: B023 called at once
+        assert result.first_error.startswith("expected a number, but the objective returned ")
+        assert len(result.first_error) < 200
+    result = minimize(lambda p: Outcome(1.0, error="x" * 10_000_000), PLANE, budget=1, seed=1, workers=workers)
+    assert len(result.first_error) == LONGEST_ERROR
 
 
 # Whole generations

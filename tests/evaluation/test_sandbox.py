@@ -144,6 +144,31 @@ def test_a_timeout_ends_the_processes_the_objective_started_and_fails_that_evalu
     assert gone(started)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they cannot be found")
+@pytest.mark.parametrize("kind", ["a session of its own", "a daemon"])
+def test_a_timeout_ends_processes_that_left_the_group(kind, tmp_path):
+    started, ready = tmp_path / "started", tmp_path / "ready"
+    daemon = f"setsid sh -c 'echo $$ > {started}; echo > {ready}; exec sleep 60' &"
+    os.mkfifo(ready)
+
+    def objective(p):
+        if kind == "a daemon":
+            subprocess.run(["sh", "-c", daemon], check=True)  # its parent has ended
+            ready.read_text()
+        else:
+            started.write_text(str(subprocess.Popen(["sleep", "60"], start_new_session=True).pid))
+        time.sleep(60)
+
+    result = minimize(objective, PLANE, budget=1, seed=1, timeout=1.0)
+    assert result.first_error == "timed out after 1 s"
+    try:
+        assert gone(started)
+    finally:
+        for pid in map(int, started.read_text().split()):
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
 def test_the_search_with_a_timeout_is_the_search_in_which_that_point_fails():
     x = points(3)[2]["x"]
 
@@ -284,6 +309,46 @@ minimize(objective, PLANE, budget=12, seed=1, workers=2)
         assert eventually(lambda: started.exists() and len(started.read_text().split()) == 4, 20)
         owner.kill()
     assert gone(started)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker in C code is not interrupted")
+def test_when_the_searching_process_is_killed_workers_in_c_code_that_holds_the_lock_of_python_end_too(tmp_path):
+    started = tmp_path / "started"
+    program = f"""
+import re
+def objective(p):
+    child = subprocess.Popen(["sleep", "60"])
+    with open({str(started)!r}, "a") as file:
+        file.write(f"{{child.pid}}\\n{{os.getpid()}}\\n")
+    return re.match("(a+)+$", "a" * 64 + "b")  # it takes years
+minimize(objective, PLANE, budget=12, seed=1, workers=2)
+"""
+    with python(program) as owner:
+        assert eventually(lambda: started.exists() and len(started.read_text().split()) == 4, 20)
+        owner.kill()
+    try:
+        assert gone(started)
+    finally:
+        for pid in map(int, started.read_text().split()):
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans are not adopted")
+def test_a_sandbox_that_has_adopted_too_many_processes_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr("mixcma.evaluation.sandbox.LOOK_FOR_ENDED_EVERY", 1)
+    monkeypatch.setattr("mixcma.evaluation.sandbox.MOST_ENDED", 1)
+    used = tmp_path / "used"
+
+    def objective(p):
+        subprocess.run(["sh", "-c", "true &"], check=True)
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until the orphan has ended
+        with open(used, "a") as file:
+            file.write(f"{os.getpid()}\n")
+        return p["x"] ** 2
+
+    assert minimize(objective, PLANE, budget=4, seed=1, timeout=60.0).failures == 0
+    assert len(set(used.read_text().split())) == 4
 
 
 def test_the_death_of_a_pool_worker_ends_the_sandbox_it_held(tmp_path):

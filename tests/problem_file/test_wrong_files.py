@@ -71,6 +71,33 @@ WRONG = {
     "command as text": (swapped(COMMAND, 'command = "./program {radius}"'), 2, "[objective] command", "no shell"),
     "empty command": (swapped(COMMAND, "command = []"), 2, "[objective] command", "a list of strings"),
     "unknown placeholder": (swapped("{radius}", "{raduis}"), 2, "[objective] command", "did you mean {radius}?"),
+    "attribute of a variable": (swapped("{radius}", "{radius.real}"), 2, "[objective] command", "write {radius}"),
+    "part of a variable": (swapped("{ribs}", "{ribs[0]}"), 2, "[objective] command", "write {ribs}"),
+    "numbered placeholder": (swapped("{radius}", "{0}"), 2, "[objective] command", "write {radius}"),
+    "empty placeholder": (swapped("{ribs}", "{}"), 2, "[objective] command", "write {radius}"),
+    "wrong conversion": (swapped("{ribs}", "{ribs!z}"), 2, "[objective] command", "write for instance {ribs}"),
+    "variable called id": (
+        swapped("[space.ribs]", "[space.id]").replace("{ribs}", "{id}"), 15, "[space] id", "rename the variable",
+    ),
+    "variable called params": (
+        swapped("[space.ribs]", "[space.params]").replace("{ribs}", "{params}"), 15, "[space] params", "rename",
+    ),
+    "variable called here": (
+        swapped("[space.ribs]", "[space.here]").replace("{ribs}", "{here}"), 15, "[space] here", "rename",
+    ),
+    "shared file": (
+        swapped('"stdout"', '"file:out.txt"').replace("seed = 1", "workers = 2"), 3, "[objective] value", "runs/{id}",
+    ),
+    "shared file of constraints": (
+        swapped("timeout = 10", 'constraints = "file:g.txt"').replace("seed = 1", "workers = 2"),
+        4, "[objective] constraints", "runs/{id}",
+    ),
+    "workdir with an open brace": (
+        swapped("timeout = 10", 'workdir = "runs/{"'), 4, "[objective] workdir", "runs/{id}",
+    ),
+    "workdir with a wrong format": (
+        swapped("timeout = 10", 'workdir = "runs/{id:zz}"'), 4, "[objective] workdir", "runs/{id}",
+    ),
     "variable left out": (swapped(', "{ribs}"', ""), 2, "[objective] command", "does not receive ribs"),
     "brace left open": (swapped("{radius}", "{radius"), 2, "[objective] command", "not well formed"),
     "unknown rule": (swapped('"stdout"', '"stderr"'), 3, "[objective] value", '"json:..."'),
@@ -154,6 +181,20 @@ def test_the_good_file_is_good(tmp_path):
     assert problem.run == {"budget": 100, "seed": 1}
     assert list(problem.space) == ["radius", "ribs"]
     assert problem.timeout == 10
+
+
+def test_a_python_function_may_have_variables_called_as_the_placeholders_of_commands(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(swapped(COMMAND + '\nvalue = "stdout"', 'python = "math:fsum"').replace("space.ribs", "space.id"))
+    assert list(load_problem(path).space) == ["radius", "id"]
+
+
+def test_an_option_of_more_workers_is_refused_where_evaluations_would_share_a_file(tmp_path, run_command):
+    path = tmp_path / "problem.toml"
+    path.write_text(swapped('"stdout"', '"file:out.txt"'))
+    result = run_command(main, ["run", str(path), "--workers", "2"])
+    assert result.exit_code == 2
+    assert 'add workdir = "runs/{id}"' in " ".join(result.stderr.split())
 
 
 def test_there_are_at_least_thirty_wrong_files():

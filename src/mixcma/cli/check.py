@@ -29,6 +29,8 @@ def check(problem: Path) -> None:
     outcome = call.outcome
     if outcome.failed:
         console.print(f"The trial evaluation failed: {outcome.error}", style="red", markup=False)
+        if outcome.traceback is not None:
+            console.print(outcome.traceback, markup=False, soft_wrap=True)
         sys.exit(FAILED)
     console.print(f"value {outcome.value:.8g}", end="")
     if outcome.constraints:

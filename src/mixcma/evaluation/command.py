@@ -7,11 +7,14 @@ import json
 import math
 import os
 import re
+import selectors
 import shutil
+import string
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -23,7 +26,19 @@ from mixcma.space import Params, Value
 LARGEST_OUTPUT = 10 * 2**20
 # This many characters of what a failed program wrote go into the error.
 SHOWN_OUTPUT = 300
+# This many characters of what a failed program wrote to stderr are kept as its traceback.
+KEPT_ERRORS = 2000
+# A pipe holds at most this many bytes.
+LARGEST_PIPE = 2**20
+# When a program has exited and others hold its streams open, they are read for this many more seconds.
+GRACE = 0.2
 PARAMS_FILE = "params.json"
+# The placeholders that are not variables.
+OWN_PLACEHOLDERS = ("id", "params", "here")
+SHARED_FILE = (
+    "with more than one worker, evaluations would read each other's {}; "
+    'add workdir = "runs/{{id}}" and let the program write the file there, or use one worker'
+)
 
 
 @dataclass(frozen=True)
@@ -35,10 +50,12 @@ class Command:
     arguments
         The program and its arguments. ``{name}`` stands for a parameter, ``{id}`` for the number of the
         evaluation, ``{params}`` for the path of a JSON file with all parameters, ``{here}`` for `folder`.
-        No shell is involved. A relative path of the program starts in `folder`.
+        A parameter of one of these names comes first. No shell is involved. A relative path of the program starts in
+        `folder`.
     value
         Where the value stands: ``"stdout"`` (its last line), ``"json:key"`` (in stdout), ``"regex:..."`` (the first
-        group of the last match in stdout) or ``"file:path"`` (the last line of a file that the program wrote).
+        group of the last match in stdout) or ``"file:path"`` (the last line of a file that the program writes).
+        The file is removed before each evaluation.
     constraints
         Where the constraints stand: ``"json:key"``, ``"regex:..."`` (every match) or ``"file:path"`` (every number in
         it); None if there are none.
@@ -56,19 +73,38 @@ class Command:
     workdir: str | None = None
     folder: str = "."
 
+    @property
+    def shared_file(self) -> str | None:
+        """A file that all evaluations write and read at the same place; None if there is none."""
+        own_folder = self.workdir is not None and "id" in placeholders(self.workdir)
+        for path in self._files:
+            if not own_folder or not _inside(Path(path), Path()):
+                return path
+        return None
+
+    @property
+    def _files(self) -> list[str]:
+        """The paths of the files that the results are read from."""
+        rules = (rule.partition(":") for rule in (self.value, self.constraints or ""))
+        return [path for kind, _, path in rules if kind == "file"]
+
     def __call__(self, params: Params, id: int) -> Outcome:
         workdir = Path(self.folder, (self.workdir or ".").format(id=id))
         with tempfile.TemporaryDirectory(prefix="mixcma-") as scratch:
             try:
                 if self.workdir is not None:
                     workdir.mkdir(parents=True, exist_ok=True)
+                stale = {path: _cleared(workdir, path) for path in self._files}
                 written = _write_params(params, workdir if self.workdir is not None else Path(scratch))
                 here = str(Path(self.folder).resolve())
                 arguments = [fill(part, params, id=id, params_file=written, here=here) for part in self.arguments]
                 output, errors, status = _run(arguments, workdir, Path(self.folder))
             except OSError as error:
-                return failure(f"{error.strerror or error}: {error.filename or arguments[0]}{self._remedy(error)}")
-            outcome = self._outcome(output, errors, status, workdir)
+                what = error.filename or self.arguments[0]
+                return failure(f"{error.strerror or error}: {what}{self._remedy(error)}")
+            except StaleFile as error:
+                return failure(str(error))
+            outcome = self._outcome(output, errors, status, workdir, stale)
         if outcome.failed and self.workdir is not None:
             (workdir / "stdout.txt").write_bytes(output)
             (workdir / "stderr.txt").write_bytes(errors)
@@ -87,23 +123,81 @@ class Command:
             return f"; write ./{program}"
         return ""
 
-    def _outcome(self, output: bytes, errors: bytes, status: int | None, workdir: Path) -> Outcome:
+    def _outcome(
+        self, output: bytes, errors: bytes, status: int | None, workdir: Path, stale: Mapping[str, FileState]
+    ) -> Outcome:
+        said = _text(errors[-4 * KEPT_ERRORS :])[-KEPT_ERRORS:].strip() or None
         if status is None:
-            return failure(f"the program wrote more than {LARGEST_OUTPUT // 2**20} MB and was ended")
+            return failure(f"the program wrote more than {LARGEST_OUTPUT // 2**20} MB and was ended", said)
         if status != 0:
-            return failure(f"the program ended with {_ending(status)}{_last_words(errors or output)}")
+            return failure(f"the program ended with {_ending(status)}{_last_words(errors or output)}", said)
         try:
+            for path, before in stale.items():
+                if before is not None and before == _state(workdir / path):
+                    raise ValueError(f"expected the file {path}, but the program did not write it")
             value = read_value(self.value, output, workdir)
             constraints = [] if self.constraints is None else read_constraints(self.constraints, output, workdir)
         except (ValueError, OSError) as error:
-            return failure(f"{error}{_last_words(errors)}")
+            return failure(f"{error}{_last_words(errors)}", said)
         return Outcome(value, constraints)
 
 
+# Files that programs write their results to
+
+# What tells two versions of a file apart; None if there is no file.
+FileState = tuple[int, int, int] | None
+
+
+class StaleFile(ValueError):
+    """The file of an earlier evaluation is in the way."""
+
+
+def _cleared(workdir: Path, path: str) -> FileState:
+    """Remove the file of an earlier evaluation. Outside of `workdir` nothing is removed, and its state is returned."""
+    file = workdir / path
+    if _inside(file.parent.resolve(), workdir.resolve()) and not file.is_dir():
+        try:
+            file.unlink(missing_ok=True)  # of a symbolic link, the link itself
+        except OSError as error:
+            raise StaleFile(
+                f"expected to remove the file {path} of an earlier evaluation, but that failed ({error.strerror}); "
+                "make its folder writable"
+            ) from error
+    return _state(file)
+
+
+def _state(path: Path) -> FileState:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    """Whether a path stays in a folder. It has no symbolic links, or is relative and has not been resolved."""
+    return ".." not in path.parts and path.is_relative_to(folder)
+
+
+# Arguments
+
+
+def placeholders(template: str) -> set[str]:
+    """What stands in the braces of a template, without formats; a ValueError if the braces do not match."""
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+
+
 def fill(part: str, params: Params, *, id: int, params_file: Path, here: str) -> str:
-    """An argument with its placeholders replaced."""
-    shown = {name: as_argument(value) for name, value in params.items()}
-    return part.format_map({**shown, "id": id, "params": str(params_file), "here": here})
+    """An argument with its placeholders replaced. Names are taken as they are: {x.y} is a parameter called "x.y"."""
+    values: dict[str, object] = {"id": id, "params": str(params_file), "here": here}
+    values |= {name: as_argument(value) for name, value in params.items()}
+    filled = []
+    for text, name, form, conversion in string.Formatter().parse(part):
+        filled.append(text)
+        if name is not None:
+            value = string.Formatter().convert_field(values[name], conversion)
+            filled.append(format(value, form or ""))
+    return "".join(filled)
 
 
 class _Truth:
@@ -141,35 +235,86 @@ def _run(arguments: Sequence[str], workdir: Path, folder: Path) -> tuple[bytes, 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    streams = [_Reader(process, stream) for stream in (process.stdout, process.stderr)]
-    for stream in streams:
-        stream.join()
-    status = process.wait()
-    output, errors = (bytes(stream.kept) for stream in streams)
-    return output, errors, None if any(stream.overflowed for stream in streams) else status
+    try:
+        with _Streams(process) as streams:
+            while streams.read():
+                pass
+            if streams.overflowed:
+                process.kill()
+    except BaseException:  # a Ctrl-C, for instance
+        process.kill()
+        raise
+    finally:
+        status = process.wait()
+    output, errors = map(bytes, streams.kept)
+    return output, errors, None if streams.overflowed else status
 
 
-class _Reader(threading.Thread):
-    """Reads a stream to its end; if the program writes too much, ends the program."""
+class _Streams:
+    """stdout and stderr of a program, read until it has exited.
 
-    def __init__(self, process: subprocess.Popen[bytes], stream: IO[bytes]) -> None:
-        super().__init__(daemon=True)
-        self.kept = bytearray()
+    Others may hold them open for longer, such as a process that the program left in the background. Everything that
+    the program itself wrote is in the pipes when it exits; what comes later is read only for a short while.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.kept = (bytearray(), bytearray())
+        self._open: dict[IO[bytes], bytearray] = dict(zip((process.stdout, process.stderr), self.kept))
+        self._files = tuple(self._open)
         self.overflowed = False
-        self._process, self._stream = process, stream
-        self.start()
+        self._end = math.inf  # when to stop reading
+        self._exit, exiting = os.pipe()
+        self._waiting = threading.Thread(target=_close_at_exit, args=(process, exiting), daemon=True)
+        self._selector = selectors.DefaultSelector()
 
-    def run(self) -> None:
-        with self._stream:
-            while chunk := self._stream.read1(2**16):  # type: ignore[attr-defined]  # it is a BufferedReader
-                self.kept += chunk
-                if len(self.kept) > LARGEST_OUTPUT:
-                    self.overflowed = True
-                    del self.kept[SHOWN_OUTPUT:]
-                    self._process.kill()
-                    return
+    def __enter__(self) -> _Streams:
+        for file in self._open:
+            os.set_blocking(file.fileno(), False)
+            self._selector.register(file, selectors.EVENT_READ)
+        self._selector.register(self._exit, selectors.EVENT_READ)
+        self._waiting.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._selector.close()
+        for file in self._files:
+            file.close()
+        os.close(self._exit)
+
+    def read(self) -> bool:
+        """Wait for something to read, and read it; returns whether there may be more."""
+        left = self._end - time.monotonic()
+        if not self._open or left <= 0.0 or self.overflowed:
+            return False
+        for key, _ in self._selector.select(None if left == math.inf else left):
+            if key.fileobj == self._exit:
+                self._selector.unregister(self._exit)
+                self._end = time.monotonic() + GRACE
+            for file in [file for file in self._open if key.fileobj in (file, self._exit)]:
+                self._read(file)
+        return True
+
+    def _read(self, file: IO[bytes]) -> None:
+        """Read what is there now."""
+        try:
+            chunk = os.read(file.fileno(), LARGEST_PIPE)
+        except BlockingIOError:
+            return
+        kept = self._open[file]
+        kept += chunk
+        if not chunk:
+            self._selector.unregister(file)
+            del self._open[file]
+        elif len(kept) > LARGEST_OUTPUT:
+            self.overflowed = True
+            del kept[SHOWN_OUTPUT:]
+
+
+def _close_at_exit(process: subprocess.Popen[bytes], descriptor: int) -> None:
+    process.wait()
+    os.close(descriptor)
 
 
 def read_value(rule: str, output: bytes, workdir: Path) -> float:
@@ -204,11 +349,11 @@ def read_constraints(rule: str, output: bytes, workdir: Path) -> list[float]:
 def _json(output: bytes, key: str) -> Any:
     try:
         found: Any = json.loads(output)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter where it is nested too deeply
         # a program may write other things first: the last line may be the JSON
         try:
             found = json.loads(_text(output).strip().splitlines()[-1])
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, RecursionError):
             raise ValueError(f"expected JSON in its stdout, but got {_shown(output)}") from None
     for part in key.split("."):
         try:
@@ -234,7 +379,7 @@ def _file(workdir: Path, name: str) -> str:
 def _number(found: object, where: str) -> float:
     try:
         number = float(found)  # type: ignore[arg-type]  # float() checks it
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"expected a number in {where}, but got {_shown(found)}") from None
     if isinstance(found, bool) or math.isnan(number):
         raise ValueError(f"expected a number in {where}, but got {_shown(found)}")
@@ -246,7 +391,7 @@ def _text(output: bytes) -> str:
 
 
 def _shown(found: object) -> str:
-    text = _text(found) if isinstance(found, bytes) else str(found)
+    text = _text(found[:200]) if isinstance(found, bytes) else str(found)
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from queue import SimpleQueue
 from typing import NamedTuple, Protocol
 
-from mixcma.evaluation.objective import CallResult, Objective, UnsendableObjective, error_text, evaluate, unloadable
+from mixcma.evaluation.calling import error_text
+from mixcma.evaluation.command import SHARED_FILE, Command
+from mixcma.evaluation.objective import (
+    CallResult,
+    ForeignAnswer,
+    Objective,
+    UnsendableObjective,
+    evaluate,
+    unloadable,
+)
 from mixcma.evaluation.workers import Engine, Workers
 from mixcma.run.outcome import failure
 from mixcma.space import Params
@@ -38,6 +48,8 @@ class Evaluator(Protocol):
 
 
 def open_evaluator(objective: Objective, workers: Workers, timeout: float | None) -> Evaluator:
+    if isinstance(objective, Command) and objective.shared_file is not None and workers != 1:
+        raise ValueError(f"objective: {SHARED_FILE.format(objective.shared_file)}")
     if workers == 1 and timeout is None:
         return InProcess(objective)
     return OnExecutor(Engine(workers, objective, timeout))
@@ -67,8 +79,8 @@ class OnExecutor:
     """Evaluates on an executor; evaluations whose worker died are sent again.
 
     Whatever the objective does wrong comes back as a result. So an exception of a future is the fault of the
-    workers. A broken pool does not say which evaluation broke it: all that were in it are suspects, and are sent
-    to the new pool one at a time.
+    workers, and so is a result that does not repeat the name of its request. A broken pool does not say which
+    evaluation broke it: all that were in it are suspects, and are sent to the new pool one at a time.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -80,7 +92,8 @@ class OnExecutor:
         self._done: SimpleQueue[Future[CallResult]] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._params: dict[int, Params] = {}
-        self._deaths: dict[int, int] = {}
+        self._requests: dict[int, str] = {}
+        self._losses: dict[int, int] = {}
         try:
             self._check()
         except BaseException:
@@ -103,6 +116,7 @@ class OnExecutor:
 
     def submit(self, ticket: int, params: Params) -> None:
         self._params[ticket] = params
+        self._requests[ticket] = secrets.token_hex(16)
         self._waiting.append(ticket)
         self._send()
 
@@ -111,8 +125,8 @@ class OnExecutor:
             self._send()
             self._finish(self._landed())
         finished = self._finished.popleft()
-        del self._params[finished.ticket]
-        self._deaths.pop(finished.ticket, None)
+        del self._params[finished.ticket], self._requests[finished.ticket]
+        self._losses.pop(finished.ticket, None)
         return finished
 
     def close(self) -> None:
@@ -129,11 +143,12 @@ class OnExecutor:
             self._fly(self._waiting.popleft())
 
     def _fly(self, ticket: int) -> None:
+        request, params = self._requests[ticket], self._params[ticket]
         try:
-            future = self._engine.submit(self._params[ticket], ticket)
+            future = self._engine.submit(request, params, ticket)
         except BrokenExecutor:  # the pool broke between two candidates
             self._engine.make_again()
-            future = self._engine.submit(self._params[ticket], ticket)
+            future = self._engine.submit(request, params, ticket)
         self._flying[future] = ticket
         future.add_done_callback(self._done.put)
 
@@ -153,25 +168,40 @@ class OnExecutor:
         while broken and len(done) < len(self._flying):  # then all its futures end at once
             done |= self._landed()
         for future in sorted(done, key=self._flying.__getitem__):
-            ticket, error = self._flying.pop(future), _error(future)
-            if error is None:
-                self._finished.append(Finished(ticket, future.result()))
+            ticket = self._flying.pop(future)
+            answer = _answer(future, self._requests[ticket])
+            if isinstance(answer, CallResult):
+                self._finished.append(Finished(ticket, answer))
             else:
-                self._died(ticket, error)
+                self._lost(ticket, answer)
         if broken:
             self._engine.make_again()
 
-    def _died(self, ticket: int, error: BaseException) -> None:
+    def _lost(self, ticket: int, error: BaseException) -> None:
+        """There is no answer, through no fault of the objective: send the candidate again, but not for ever."""
         if isinstance(error, UnsendableObjective):
             raise error
-        self._deaths[ticket] = self._deaths.get(ticket, 0) + 1
-        if self._deaths[ticket] > MOST_RETRIES:
-            text = f"its worker died {self._deaths[ticket]} times, the last time with {type(error).__name__}: {error}"
+        self._losses[ticket] = self._losses.get(ticket, 0) + 1
+        if self._losses[ticket] > MOST_RETRIES:
+            what = "gave an answer that is not its own" if isinstance(error, ForeignAnswer) else "died"
+            text = f"its worker {what} {self._losses[ticket]} times, the last time with {error_text(error)}"
             self._finished.append(Finished(ticket, CallResult(failure(text), 0.0, 0.0)))
         elif isinstance(error, BrokenExecutor):
             self._suspects.append(ticket)
         else:
             self._waiting.append(ticket)
+
+
+def _answer(future: Future[CallResult], request: str) -> CallResult | BaseException:
+    """The answer to this request, or why there is none."""
+    error = _error(future)
+    if error is not None:
+        return error
+    answer: object = future.result()  # an executor may return anything
+    if isinstance(answer, CallResult) and answer.request == request:
+        return answer
+    what = "the answer to another request" if isinstance(answer, CallResult) else f"a {type(answer).__name__}"
+    return ForeignAnswer(f"the executor returned {what}")
 
 
 def _error(future: Future[CallResult]) -> BaseException | None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import functools
 import pickle
-import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import cloudpickle
 
+from mixcma.evaluation.calling import call, error_text, pickled_exception, traceback_text
 from mixcma.run.outcome import Outcome, failure, interpret
 from mixcma.space import Params
 
-# The second kind has the attribute below, and is also called with the number of the evaluation in the run file.
+# The second kind has the attribute `takes_id`, and is also called with the number of the evaluation in the run file.
 Objective = Callable[[Params], float | Outcome] | Callable[[Params, int], float | Outcome]
-TAKES_ID = "takes_id"
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,7 @@ class CallResult:
     seconds: float
     exception: BaseException | bytes | None = None  # pickled if it came from another process
     timed_out: bool = False
+    request: str | None = None  # an answer of an executor repeats the name of the request that it belongs to
 
     def raise_failure(self) -> NoReturn:
         """Raise the exception that the objective raised, or an error that says how it failed."""
@@ -38,43 +37,31 @@ class CallResult:
 
 def evaluate(objective: Callable[..., object], params: Params, id: int) -> CallResult:
     """Call the objective with its own copy of `params`; if it raises, the evaluation has failed."""
-    started, clock = time.time(), time.perf_counter()
-
-    def seconds() -> float:
-        return max(0.0, time.perf_counter() - clock)  # the clock of a virtual machine may step back
-
-    try:
-        takes_id = getattr(objective, TAKES_ID, False) is True  # a proxy may claim to have any attribute
-        returned = objective(dict(params), id) if takes_id else objective(dict(params))
-    except (Exception, SystemExit) as error:
-        return CallResult(raised(error), started, seconds(), error)
-    return CallResult(outcome_of(returned), started, seconds())
+    returned, error, started, seconds = call(objective, dict(params), id)
+    if error is None:
+        return CallResult(outcome_of(returned), started, seconds)
+    return CallResult(failure(error_text(error), traceback_text(error)), started, seconds, error)
 
 
 def outcome_of(returned: object) -> Outcome:
     """What the objective returned, as an outcome; -inf is a failure too, since nothing could beat it."""
     try:
         return interpret(returned)
+    except KeyboardInterrupt:
+        raise
     except ValueError as error:
         return failure(str(error))
-    except Exception as error:  # reading it runs the user's code
+    except BaseException as error:  # reading it runs the user's code
         what = f"a {type(returned).__name__} that cannot be read ({error_text(error)})"
         return failure(f"expected a number, but the objective returned {what}")
 
 
-def raised(error: BaseException) -> Outcome:
-    return failure(error_text(error))
-
-
-def error_text(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # it cannot even be converted to text
-        return type(error).__name__
-
-
 class UnsendableObjective(ValueError):
     """The objective cannot be sent to other processes, or cannot be loaded there."""
+
+
+class ForeignAnswer(RuntimeError):
+    """What came back from a worker is not the answer to what it was asked, so it says nothing about the candidate."""
 
 
 class Portable:
@@ -96,7 +83,7 @@ class Portable:
         except Exception as error:
             raise UnsendableObjective(
                 "objective: expected a function that can be sent to worker processes, but pickling it failed "
-                f"({type(error).__name__}: {error}); create locks, open files and connections inside the function, "
+                f"({error_text(error)}); create locks, open files and connections inside the function, "
                 "or run it in threads, without a timeout: workers=ThreadPoolExecutor(...)"
             ) from error
         self._payload = payload
@@ -122,8 +109,10 @@ class Arrived:
         _loaded(self.payload)
 
     def __call__(self, params: Params, id: int) -> CallResult:
-        call = evaluate(_loaded(self.payload), params, id)
-        return replace(call, exception=pickled_exception(call.exception))
+        result = evaluate(_loaded(self.payload), params, id)
+        if not isinstance(result.exception, BaseException):
+            return result
+        return replace(result, exception=pickled_exception(result.exception, result.outcome.traceback))
 
 
 @functools.lru_cache(maxsize=8)
@@ -140,16 +129,3 @@ def unloadable(error: str) -> str:
         f"objective: expected a function that worker processes can load, but loading it failed ({error}); "
         "make its module importable there, or define the function in the script or notebook itself"
     )
-
-
-def pickled_exception(exception: BaseException | bytes | None) -> bytes | None:
-    """An exception of any class as bytes, with its traceback as a note; None if it cannot be pickled."""
-    if not isinstance(exception, BaseException):
-        return exception
-    try:
-        exception.add_note("".join(traceback.format_exception(exception)))
-        payload: bytes = cloudpickle.dumps(exception)
-        pickle.loads(payload)
-    except Exception:
-        return None
-    return payload

@@ -1,26 +1,39 @@
 """Sandboxes: processes that evaluate, and that can be ended without harm to anything else.
 
 An evaluation that hangs, crashes or uses up the memory takes only its sandbox with it. The sandbox leads its own
-process group, so the processes that the objective started end with it.
+process group, so the processes that the objective started end with it; on Linux also those that left the group.
 """
 
 from __future__ import annotations
 
-import contextlib
+import fcntl
 import functools
 import math
 import os
 import pickle
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
-from mixcma.evaluation.objective import CallResult, Objective, Portable, UnsendableObjective, outcome_of, unloadable
+from mixcma.evaluation.families import end_family, family_of
+from mixcma.evaluation.objective import (
+    CallResult,
+    ForeignAnswer,
+    Objective,
+    Portable,
+    UnsendableObjective,
+    outcome_of,
+    unloadable,
+)
 from mixcma.run.outcome import failure
 from mixcma.space import Params
 
@@ -29,6 +42,10 @@ PROGRAM = Path(__file__).with_name("sandbox_child.py")
 LONGEST_START = 120.0
 # Seconds between two checks, while the owner waits, that the process is still there.
 LOOK_EVERY = 1.0
+# Every so many evaluations, a sandbox that holds this many ended descendants is replaced (`Sandbox.worn`).
+LOOK_FOR_ENDED_EVERY, MOST_ENDED = 200, 1000
+# An answer has at most this many bytes; whatever announces more is none.
+LONGEST_ANSWER = 2**28
 
 
 class SandboxDied(RuntimeError):
@@ -39,18 +56,14 @@ class Sandbox:
     """One process that has loaded the objective and evaluates one point at a time."""
 
     def __init__(self, payload: bytes) -> None:
-        self._connection, child = Pipe()
-        with child:
-            command = [sys.executable, "-P", str(PROGRAM), str(child.fileno())]
-            # a session of its own: a Ctrl-C in the terminal is meant for the owner alone
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[child.fileno()], start_new_session=True
-            )
+        self._calls = 0
+        self._ending = threading.RLock()
+        self._start()
         try:
-            self._connection.send_bytes(pickle.dumps((sys.path, payload)))
+            request = self._ask(sys.path, payload)
             if not self._answers_within(LONGEST_START):
                 raise SandboxDied(f"a worker process did not start within {LONGEST_START:g} s")
-            error = pickle.loads(self._connection.recv_bytes())
+            (error,) = self._answer_to(request)
         except (EOFError, OSError) as gone:
             raise SandboxDied(f"a worker process ended while it started ({self.end()})") from gone
         except BaseException:
@@ -59,6 +72,21 @@ class Sandbox:
         if error is not None:
             self.end()
             raise UnsendableObjective(unloadable(error))
+
+    def _start(self) -> None:
+        """Start the process. Nothing is ever sent through the lifeline: it says that this process lives."""
+        self._connection, its_connection = (Connection(above_streams(end.detach())) for end in socket.socketpair())
+        reading, writing = map(above_streams, os.pipe())
+        self._lifeline = Connection(writing, readable=False)
+        with its_connection, Connection(reading, writable=False):
+            inherited = [its_connection.fileno(), reading]
+            # a session of its own: a Ctrl-C in the terminal is meant for the owner alone
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", str(PROGRAM), *map(str, inherited)],
+                stdin=subprocess.DEVNULL, stdout=stream_for_child(1), stderr=stream_for_child(2),
+                pass_fds=inherited, start_new_session=True,
+            )  # fmt: skip
+        _started_here.add(self)
 
     @property
     def alive(self) -> bool:
@@ -70,20 +98,43 @@ class Sandbox:
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def call(self, params: Params, id: int, timeout: float | None) -> CallResult:
-        """Evaluate. After `timeout` seconds the process group is ended, and the evaluation has failed."""
+        """Evaluate. After `timeout` seconds the process and its descendants are ended, and the evaluation has failed.
+
+        Raises `SandboxDied` or `ForeignAnswer` where the fault is not the objective's.
+        """
         began = time.time()
+        self._calls += 1
         try:
-            self._connection.send_bytes(pickle.dumps((params, id)))
+            request = self._ask(params, id)
             if not self._answers_within(math.inf if timeout is None else timeout):
                 self.end()
                 seconds = max(0.0, time.time() - began)  # the clock may have been set back
                 return CallResult(failure(f"timed out after {timeout:g} s"), began, seconds, timed_out=True)
-            answer = self._connection.recv_bytes()
+            started, seconds, returned, error, trace, exception = self._answer_to(request)
         except (EOFError, OSError) as gone:
             raise SandboxDied(f"the worker process that evaluated it died ({self.end()})") from gone
-        started, seconds, returned, error, exception = pickle.loads(answer)
-        outcome = outcome_of(pickle.loads(returned)) if error is None else failure(error)
+        except ForeignAnswer:
+            self.end()
+            raise
+        outcome = outcome_of(returned) if error is None else failure(error, trace)
         return CallResult(outcome, started, seconds, exception)
+
+    def _ask(self, *question: object) -> str:
+        """Send a question, and return the name of this request, which nobody else can know and its answer repeats."""
+        request = secrets.token_hex(16)
+        self._connection.send_bytes(pickle.dumps((request, *question)))
+        return request
+
+    def _answer_to(self, request: str) -> Any:
+        """The answer that has arrived, if it is the answer to this request; nothing else is believed."""
+        message = self._connection.recv_bytes(LONGEST_ANSWER)
+        try:
+            answered, *answer = pickle.loads(message)
+        except Exception as error:
+            raise ForeignAnswer("the worker process sent something that is no answer") from error
+        if answered != request:
+            raise ForeignAnswer("the worker process sent an answer to something that it was not asked")
+        return answer
 
     def _answers_within(self, seconds: float) -> bool:
         """Wait for an answer. Raises EOFError if the process is gone, even if its children hold the connection open."""
@@ -95,18 +146,76 @@ class Sandbox:
                 raise EOFError
         return True
 
+    @property
+    def worn(self) -> bool:
+        """Whether it has adopted so many descendants that their numbers may run out.
+
+        They have ended, but the sandbox cannot ask how: the objective may still want to, about its own children.
+        """
+        return self._calls % LOOK_FOR_ENDED_EVERY == 0 and len(family_of(self._process.pid).ended) >= MOST_ENDED
+
     def kill(self) -> None:
-        """End the whole process group, from any thread; a thread that waits for an answer finds the process gone."""
-        if self._process.returncode is None:  # otherwise another group may have the number by now
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        """End the process and its descendants, from any thread; a thread that waits for an answer finds it gone."""
+        with self._ending:
+            if self._process.returncode is None:  # otherwise another process may have the number by now
+                end_family(self._process.pid)
 
     def end(self) -> str:
         """Kill the process and clean up; returns how the process ended."""
-        self.kill()
-        code = self._process.wait()
-        self._connection.close()
+        with self._ending:
+            self.kill()
+            code = self._process.wait()
+        self._hang_up()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+    def leave_to_parent(self) -> None:
+        """In a process that was forked from the owner: to this process, the sandbox has ended."""
+        self._process.returncode = 0
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        self._connection.close()
+        self._lifeline.close()
+
+
+# The sandboxes that this process has started.
+_started_here: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """In a process that was forked from this one: the sandboxes are its parent's, and must end with that."""
+    for sandbox in list(_started_here):
+        sandbox.leave_to_parent()
+    _started_here.clear()
+    _here.cache_clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def above_streams(descriptor: int) -> int:
+    """The same open file under a number that no standard stream has.
+
+    Where a standard stream is closed, the next file that is opened gets its number, and everything that a library
+    prints goes there.
+    """
+    if descriptor > 2:
+        return descriptor
+    moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    return moved
+
+
+def stream_for_child(descriptor: int) -> int | None:
+    """What a child gets for a standard stream: this process's own, or /dev/null if it has none.
+
+    If the stream is closed, its number may belong to any file that was opened since; Python opens all files such
+    that children do not inherit them.
+    """
+    try:
+        return None if os.get_inheritable(descriptor) else subprocess.DEVNULL
+    except OSError:
+        return subprocess.DEVNULL
 
 
 class Sandboxes:
@@ -165,7 +274,7 @@ class Sandboxes:
     def _give_back(self, sandbox: Sandbox) -> None:
         with self._lock:
             self._busy.discard(sandbox)
-            keep = sandbox.alive and not self._closed
+            keep = sandbox.alive and not self._closed and not sandbox.worn
             if keep:
                 self._idle.append(sandbox)
         if not keep:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from mixcma.evaluation.objective import CallResult, Objective, Portable
@@ -50,8 +51,9 @@ class Engine:
         # dask takes equal calls to be the same, and would answer a second search with the results of the first
         self._options = {"pure": False} if _package(self.executor) == "distributed" else {}
 
-    def submit(self, params: Params, id: int) -> Future[CallResult]:
-        future: Future[CallResult] = self.executor.submit(self.task, params, id, **self._options)
+    def submit(self, request: str, params: Params, id: int) -> Future[CallResult]:
+        """Send a request; what comes back is its answer only if it repeats the name of the request."""
+        future: Future[CallResult] = self.executor.submit(_answer, self.task, request, params, id, **self._options)
         return future
 
     def check(self) -> None:
@@ -95,6 +97,11 @@ def _end_processes(broken: Executor) -> None:
 
 def _package(executor: object) -> str:
     return type(executor).__module__.partition(".")[0]
+
+
+def _answer(task: Any, request: str, params: Params, id: int) -> CallResult:
+    call: CallResult = task(params, id)
+    return replace(call, request=request)
 
 
 def _load(task: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-import string
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 from mixcma.core.methods import METHODS
 from mixcma.evaluation import Objective, checked_workers
-from mixcma.evaluation.command import Command, as_argument
+from mixcma.evaluation.command import OWN_PLACEHOLDERS, SHARED_FILE, Command, fill, placeholders
 from mixcma.problem_file.lines import key_lines, line_of
 from mixcma.space import Categorical, Space
 
@@ -106,6 +105,7 @@ class _Reader:
         space = self._space(tables["space"])
         objective = self._objective(tables["objective"], space)
         run = self._run(tables["run"], space)
+        self._shared_files(objective, run.get("workers", 1))
         timeout = self._timeout(tables["objective"])
         if self._mistakes or space is None or objective is None:
             raise WrongProblem(path, self._mistakes)
@@ -216,7 +216,7 @@ class _Reader:
             if key in table:
                 self._rule(key, table[key])
         workdir = table.get("workdir")
-        if workdir is not None and (not isinstance(workdir, str) or _fields(workdir) - {"id"}):
+        if workdir is not None and not _is_workdir(workdir):
             self._wrong(("objective", "workdir"), f'expected a path, with at most {{id}} in it, but got {workdir!r}; '
                                                   'write "runs/{id}"')  # fmt: skip
         if len(self._mistakes) > before:
@@ -228,7 +228,7 @@ class _Reader:
         used: set[str] = set()
         for part in command:
             try:
-                used |= _fields(part)
+                used |= placeholders(part)
             except ValueError as error:
                 self._wrong(
                     ("objective", "command"), f"{part!r} is not well formed ({error}); write {{{{ for a literal brace"
@@ -236,30 +236,39 @@ class _Reader:
                 return
         if space is None:
             return
-        self._formats(command, space)
-        for name in sorted(used - {"id", "params", "here"}):
-            if name not in space:
-                close = difflib.get_close_matches(name, list(space), n=1)
-                remedy = f"did you mean {{{close[0]}}}?" if close else f"the space has {', '.join(space)}"
-                self._wrong(("objective", "command"), f"{{{name}}} is not a variable; {remedy}")
+        self._clashes(space)
+        for name in sorted(used - {*OWN_PLACEHOLDERS, *space}):
+            self._wrong(("objective", "command"), f"{{{name}}} is not a variable; {_instead_of(name, space)}")
+        if used <= {*OWN_PLACEHOLDERS, *space}:
+            self._formats(command, space)
         if "params" not in used:
             for name in space.free:
                 if name not in used:
                     remedy = f'add "{{{name}}}", or "{{params}}" for a JSON file with all of them'
                     self._wrong(("objective", "command"), f"the program does not receive {name}; {remedy}")
 
+    def _clashes(self, space: Space) -> None:
+        """Variables must not have the names of other placeholders."""
+        for name in OWN_PLACEHOLDERS:
+            if name in space:
+                text = f"in a command, {{{name}}} does not stand for a variable; rename the variable"
+                self._wrong(("space", name), text)
+
     def _formats(self, command: list[str], space: Space) -> None:
-        """Check that every {name:format} can format the values of its variable."""
+        """Check that the placeholders of every argument can be replaced by values of their variables."""
         samples: dict[str, Any] = {"float": 0.5, "int": 1, "bool": True, "discrete": 0.5}
-        samples |= {name: next(iter(v.choices)) for name, v in space.items() if isinstance(v, Categorical)}
+        params = {
+            name: next(iter(variable.choices)) if isinstance(variable, Categorical) else samples[variable.kind]
+            for name, variable in space.items()
+        }
         for part in command:
-            for _, name, form, _ in string.Formatter().parse(part):
-                if name is not None and name in space and form:
-                    try:
-                        format(as_argument(samples.get(name, samples.get(space[name].kind))), form)
-                    except ValueError as error:
-                        text = f"{{{name}:{form}}} is not well formed ({error}); write for instance {{{name}}}"
-                        self._wrong(("objective", "command"), text)
+            try:
+                fill(part, params, id=1, params_file=Path("params.json"), here=".")
+            except ValueError as error:
+                plain = ", ".join(f"{{{name}}}" for name in sorted(placeholders(part)))
+                self._wrong(
+                    ("objective", "command"), f"{part!r} is not well formed ({error}); write for instance {plain}"
+                )
 
     def _rule(self, key: str, rule: object) -> None:
         kinds = RULES[key]
@@ -272,6 +281,12 @@ class _Reader:
                 re.compile(argument)
             except re.error as error:
                 self._wrong(("objective", key), f"{argument!r} is not a regular expression ({error}); correct it")
+
+    def _shared_files(self, objective: Objective | None, workers: object) -> None:
+        """Evaluations that run at the same time must not write to the same file."""
+        if isinstance(objective, Command) and objective.shared_file is not None and workers != 1:
+            key = "value" if objective.value == f"file:{objective.shared_file}" else "constraints"
+            self._wrong(("objective", key), SHARED_FILE.format(objective.shared_file))
 
     def _timeout(self, table: dict[str, Any]) -> float | None:
         timeout = table.get("timeout")
@@ -357,9 +372,25 @@ _RUN_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
 }
 
 
-def _fields(template: str) -> set[str]:
-    """The names of the placeholders."""
-    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+def _is_workdir(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        value.format(id=1)
+        return placeholders(value) <= {"id"}
+    except (ValueError, LookupError, AttributeError, TypeError):  # its braces do not match, or hold something else
+        return False
+
+
+def _instead_of(name: str, space: Space) -> str:
+    """What to write instead of a placeholder that is not a variable."""
+    variable = re.split(r"[.\[]", name)[0]
+    if variable in space and variable != name:
+        return f"placeholders have no parts: write {{{variable}}}"
+    if not name or name.isdigit():
+        return f"placeholders have the names of variables: write {{{next(iter(space))}}}"
+    close = difflib.get_close_matches(name, list(space), n=1)
+    return f"did you mean {{{close[0]}}}?" if close else f"the space has {', '.join(space)}"
 
 
 def _without_name(error: str, name: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -65,6 +67,8 @@ class Outcome:
 
 # What an error says is kept up to so many characters, and the end of its traceback.
 LONGEST_ERROR, LONGEST_TRACEBACK = 2000, 8000
+# An evaluation with more constraints than this has failed: they may be an iterator without an end.
+MOST_CONSTRAINTS = 10**6
 
 
 def failure(error: str, traceback: str | None = None) -> Outcome:
@@ -89,10 +93,12 @@ def interpret(given: object) -> Outcome:
     NaN, None and things that are not numbers are failures. -inf is refused with a ValueError,
     since nothing could ever beat it. +inf is a value, behind every finite one of equal violation.
     """
+    if type(given) is float and given > -math.inf:  # for speed: the common case; NaN is not above anything
+        return Outcome(given)
     # whatever it is goes in, to be checked as a value below
     outcome = given if isinstance(given, Outcome) else Outcome(given)  # type: ignore[arg-type]
     if outcome.failed:
-        return failure(str(outcome.error), outcome.traceback)
+        return failure(str(outcome.error), None if outcome.traceback is None else str(outcome.traceback))
     value = _real(outcome.value)
     if value is None:
         return failure(f"expected a number, but the objective returned {_shown(outcome.value)}")
@@ -107,7 +113,9 @@ def interpret(given: object) -> Outcome:
         or not hasattr(outcome.constraints, "__iter__")
     ):
         return failure(f"expected a list of constraints, but got {_shown(outcome.constraints)}")
-    constraints = [_real(g) for g in outcome.constraints]
+    constraints = [_real(g) for g in itertools.islice(outcome.constraints, MOST_CONSTRAINTS + 1)]
+    if len(constraints) > MOST_CONSTRAINTS:
+        return failure(f"expected at most {MOST_CONSTRAINTS:,} constraints, but got more; return the largest of them")
     if any(g is None for g in constraints):
         return failure(f"expected numbers as constraints, but got {_shown(outcome.constraints)}")
     return Outcome(value, tuple(g for g in constraints if g is not None))
@@ -129,8 +137,14 @@ def _real(given: object) -> float | None:
 
 
 def _shown(given: object) -> str:
-    shown = repr(given)
+    """What was given, in at most 80 characters; of something long only a part is read."""
+    shown = _brief.repr(given)
     return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = 80
+_brief.maxlist = _brief.maxtuple = _brief.maxdict = _brief.maxset = _brief.maxarray = 20
 
 
 class Told(NamedTuple):
