@@ -121,8 +121,7 @@ def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
     """The racers whose package is installed; a sentence names each of the others."""
     for name in methods:
         if RACERS[name].version is None:
-            package = RACERS[name].package
-            console.print(f"{name} is left out: the package {package} is not installed; pip install {package}", markup=False)
+            console.print(f"{name} is left out: {_not_installed(RACERS[name].package)}", markup=False)
     racers = [name for name in methods if RACERS[name].version is not None]
     if not racers:
         raise click.ClickException(f"none of the racers is installed; pip install {RACERS[methods[0]].package}")
@@ -133,8 +132,12 @@ def _possible_beds(console: Console, beds: Sequence[str]) -> list[str]:
     """The beds whose package is installed; a sentence names each of the others."""
     missing = {bed: BEDS[bed].package for bed in beds if not _is_installed(BEDS[bed].package)}
     for bed, package in missing.items():
-        console.print(f"{bed} is left out: the package {package} is not installed; pip install {package}", markup=False)
+        console.print(f"{bed} is left out: {_not_installed(package)}", markup=False)
     return [bed for bed in beds if bed not in missing]
+
+
+def _not_installed(package: str | None) -> str:
+    return f"the package {package} is not installed; pip install {package}"
 
 
 def _is_installed(package: str | None) -> bool:
