@@ -18,8 +18,6 @@ from mixcma import Space, minimize
 from mixcma.cli import main
 from mixcma.store import read
 
-ENVIRONMENT = {**os.environ, "COLUMNS": "200"}
-
 PYTHON_PROBLEM = """
 [objective]
 python = "{module}:cost"
@@ -41,6 +39,13 @@ high = 9
 """
 
 
+@pytest.fixture(autouse=True)
+def environment(tmp_path_factory, monkeypatch):
+    """A wide terminal, and no traces in the home of who runs the tests."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
 @pytest.fixture
 def python_problem(tmp_path, request):
     """Writes a problem whose objective is a Python function of a module of its own."""
@@ -58,7 +63,7 @@ def python_problem(tmp_path, request):
 def mixcma(*arguments, cwd=None, **options):
     """The command in a process of its own."""
     command = [sys.executable, "-c", "from mixcma.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False, **options)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, **options)
 
 
 def test_what_init_writes_can_be_checked_run_shown_resumed_and_reported(tmp_path):
@@ -209,7 +214,7 @@ def test_a_run_stopped_and_resumed_ends_like_the_unbroken_one(python_problem, tm
     command = [sys.executable, "-c", "from mixcma.cli import main; main()", "run", str(path)]
     # where the tests run in a shell's background, SIGINT is ignored, and children would inherit that
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     signal.signal(signal.SIGINT, before)
     assert select.select([reading], [], [], 60)[0]
     process.send_signal(number)

@@ -42,7 +42,7 @@ def rename_and_die(*arguments, rename=os.replace):
 
 moment, path, log = sys.argv[1:]
 if moment == "written":
-    Writer._write_queue = die
+    Writer._write_rows = die
 else:
     os.replace = die if moment == "before" else rename_and_die
 search(Path(path), Path(log), 3, 1, 1, 0.0)

@@ -32,7 +32,7 @@ from benchmarks.run_file import (
 
 from mixcma import Float, Outcome, Space, minimize, resume
 from mixcma.store import DamagedRunFile, read
-from mixcma.store.schema import APPLICATION_ID, TABLES, VERSION, checksum
+from mixcma.store.schema import APPLICATION_ID, OLDEST, TABLES, VERSION, checksum
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 
@@ -383,12 +383,12 @@ def test_an_empty_table_is_refused(path, whole, table):
         read(path)
 
 
-@pytest.mark.parametrize("version", [VERSION + 1, VERSION - 1, 2**31 - 1, -1])
+@pytest.mark.parametrize("version", [VERSION + 1, OLDEST - 1, 2**31 - 1, -1])
 def test_another_version_of_the_format_is_refused_by_its_number(path, whole, version):
     path.write_bytes(whole[0])
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
-    refused_everywhere(path, f"expected version {VERSION} of the format, but .* has version {version}")
+    refused_everywhere(path, f"expected version {OLDEST} to {VERSION} of the format, but .* has version {version}")
 
 
 # Sizes

@@ -196,11 +196,62 @@ def test_after_an_error_an_interrupt_or_a_refusal_the_lock_file_is_gone(path):
     assert search(path).evaluations == 30
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"pid": 1}', "[]", "\0" * 5000, '{"pid": 1, "program": "x"'], ids=repr)
+WHOLE = '{"pid": 1, "host": "h", "program": "p", "since": "2026-01-01 00:00:00"}'
+
+
+@pytest.mark.parametrize("text", ["{", WHOLE, "\0" * 5000, WHOLE[:25]], ids=repr)
 def test_what_a_killed_process_left_in_the_lock_file_does_not_matter(path, text):
     lock_of(path).write_text(text)
     assert search(path).evaluations == 30
     assert not lock_of(path).exists()
+
+
+def test_an_empty_lock_file_is_used_and_left_empty(path):
+    """Left of a power cut, or another program's."""
+    lock_of(path).touch()
+    assert search(path).evaluations == 30
+    assert lock_of(path).read_bytes() == b""
+
+
+@pytest.mark.parametrize("text", ["version = 4\n", "[]", '{"pid": 1}', '{"pid": 1, "name": "x"}', "\x7fELF"], ids=repr)
+def test_a_lock_file_of_another_program_is_refused_and_left_as_it_is(tmp_path, text):
+    """Such as the Cargo.lock beside a run file called Cargo."""
+    other = tmp_path / "Cargo.lock"
+    other.write_text(text)
+    with pytest.raises(ValueError, match=r"run_file: .*Cargo needs the name Cargo.lock .* did not write; move it away"):
+        search(tmp_path / "Cargo")
+    assert other.read_text() == text
+    assert list(tmp_path.iterdir()) == [other]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_lock_file_that_is_a_link_is_not_followed(path, tmp_path, there):
+    target = tmp_path / "target"
+    if there:
+        target.write_text("{")
+    lock_of(path).symlink_to(target)
+    with pytest.raises(ValueError, match=r"run\.db\.lock .* is a symbolic link; move it away"):
+        search(path)
+    assert target.exists() == there
+    assert not there or target.read_text() == "{"
+    assert lock_of(path).is_symlink()
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_a_lock_file_that_is_no_file_is_said_in_a_sentence(path, make):
+    make(lock_of(path))
+    with pytest.raises(ValueError, match=r"needs the name run\.db\.lock .*; move it away"):
+        search(path)
+
+
+def test_a_lock_file_that_was_replaced_meanwhile_is_left(path):
+    def callback(progress):
+        if progress.generation == 2:
+            lock_of(path).unlink()
+            lock_of(path).write_text("mine")
+
+    search(path, callback=callback)
+    assert lock_of(path).read_text() == "mine"
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": 1}', "[]", "\xff"], ids=repr)

@@ -760,7 +760,9 @@ def test_what_is_no_path_is_said_in_a_sentence(given):
         minimize(sphere, PLANE, budget=10, run_file=given)
 
 
-@pytest.mark.parametrize("given", ["/", "", ".", "a\0b", "x" * 300], ids=ascii)
+@pytest.mark.parametrize(
+    "given", ["/", "", ".", "a\0b", "x" * 300, "x" * 248, "é" * 124, ":memory:", "file:run.db", "\ud800"], ids=ascii
+)
 def test_an_impossible_path_is_said_in_a_sentence(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"run_file: .*; "):

@@ -11,6 +11,7 @@ from mixcma.cli.race import race
 from mixcma.cli.report import report
 from mixcma.cli.reproduce import reproduce
 from mixcma.cli.run import resume, run
+from mixcma.cli.salvage import salvage
 from mixcma.cli.show import show
 
 
@@ -20,5 +21,5 @@ def main() -> None:
     """Minimise a black box over floats, integers, booleans, number sets and categories, all at once."""
 
 
-for command in (init, check, run, resume, show, report, export, reproduce, race):
+for command in (init, check, run, resume, show, report, export, salvage, reproduce, race):
     main.add_command(command)

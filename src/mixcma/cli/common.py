@@ -11,14 +11,16 @@ from typing import Any, NoReturn
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from mixcma.problem_file import Problem, WrongProblem, load_problem
+from mixcma.search.progress import printable, printable_lines
 from mixcma.store import Record, read
 
 # Exit statuses: the input is wrong; the evaluations failed; Ctrl-C or SIGTERM.
 WRONG, FAILED, INTERRUPTED = 2, 1, 130
 
-errors = Console(stderr=True, highlight=False)
+errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 run_file_argument: Callable[..., Any] = click.argument("run_file", type=click.Path(path_type=Path, dir_okay=False))
 
@@ -35,8 +37,23 @@ def sentences() -> Iterator[None]:
 
 
 def fail(text: str) -> NoReturn:
-    errors.print(text, style="red", markup=False, soft_wrap=True)
+    errors.print(plain(text, "red"), soft_wrap=True)
     sys.exit(WRONG)
+
+
+def terminal() -> Console:
+    """Standard output, where every text is printed as it is: never as markup, emoji codes or escape sequences."""
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def cell(text: object) -> Text:
+    """A name, a choice or another short text of the user, to be printed in a table or in a line."""
+    return Text(printable(str(text)))
+
+
+def plain(text: str, style: str = "") -> Text:
+    """A message of several lines that may contain texts of the user."""
+    return Text(printable_lines(text), style=style)
 
 
 def problem_of(path: Path) -> Problem:
@@ -51,7 +68,7 @@ def problem_of(path: Path) -> Problem:
 def print_mistakes(wrong: WrongProblem) -> None:
     for mistake in wrong.mistakes:
         text = f"{wrong.path}:{mistake.line}: {mistake.key}: {mistake.text}"
-        errors.print(text, style="red", markup=False, soft_wrap=True)
+        errors.print(plain(text, "red"), soft_wrap=True)
 
 
 def record_of(path: Path) -> Record:

@@ -10,6 +10,7 @@ import click
 
 from mixcma.cli.common import fail, record_of, run_file_argument, sentences
 from mixcma.report.export import write_csv, write_json
+from mixcma.search.progress import printable
 
 
 @click.command()
@@ -37,7 +38,8 @@ def export(run_file: Path, csv_path: str | None, json_path: str | None, storage:
             fail(f'--optuna needs {error.name}, which is not installed; install it with: pip install "optuna>=5"')
         with sentences():
             count = export_to_optuna(record, storage, study or run_file.stem)
-        click.echo(f"{count} trials are in the study {study or run_file.stem} of {storage}", file=sys.stderr)
+        said = f"{count} trials are in the study {study or run_file.stem} of {storage}"
+        click.echo(printable(said), file=sys.stderr)
 
 
 def _opened(path: str) -> IO[Any]:

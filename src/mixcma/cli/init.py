@@ -6,9 +6,8 @@ import shlex
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from mixcma.cli.common import fail, sentences
+from mixcma.cli.common import fail, plain, sentences, terminal
 
 PROBLEM = """\
 # What to minimise: a program. {name} in its arguments is replaced by the value of that variable, {here} by the folder
@@ -79,12 +78,13 @@ def init(folder: Path) -> None:
         problem.write_text(PROBLEM)
         program.write_text(PROGRAM)
     shown = shlex.quote(str(problem))
-    Console(highlight=False).print(
+    said = (
         f"Written: {problem}, and {program} for it to optimise.\n\n"
         f"Edit in {problem}:\n"
-        "  \\[objective] command: your program; value: where its result is\n"
-        "  \\[space.*]: your variables\n"
-        "  \\[run] budget: how many evaluations you can afford\n\n"
+        "  [objective] command: your program; value: where its result is\n"
+        "  [space.*]: your variables\n"
+        "  [run] budget: how many evaluations you can afford\n\n"
         f"Then   mixcma check {shown}    to make one evaluation,\n"
         f"       mixcma run {shown}      to optimise."
     )
+    terminal().print(plain(said))

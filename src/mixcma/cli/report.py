@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from mixcma.cli.common import fail, run_file_argument, sentences
+from mixcma.search.progress import printable
 
 
 @click.command()
@@ -23,6 +24,6 @@ def report(run_file: Path, out: Path | None, show: bool) -> None:
     out = out or run_file.with_suffix(".html")
     with sentences():
         write_report(run_file, out)
-    click.echo(f"{out} is ready; open it in a browser")
+    click.echo(printable(f"{out} is ready; open it in a browser"))
     if show:
         webbrowser.open(out.resolve().as_uri())

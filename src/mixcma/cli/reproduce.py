@@ -12,6 +12,7 @@ import click
 import rich.progress as bars
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
 from mixcma.batch import Backend, Watch
 from mixcma.cli.common import drawing, words
@@ -102,7 +103,7 @@ def table(
             started=lambda group: started(f"{group[0].method}, N = {group[0].dimension}, {group[0].function}"),
             finished=finished,
         )  # fmt: skip
-    console = Console()
+    console = Console(markup=False, emoji=False)
     _print_table(console, table_experiment.table_rows(records))
     paper = table_experiment.paper_records()
     verdicts = [table_experiment.verdict(r, paper[r.cell]).passed for r in records if r.cell in paper]
@@ -126,7 +127,7 @@ def alpha(dimensions: Sequence[int], trials: int, seed: int, backend: Backend, o
             finished=finished,
         )  # fmt: skip
     paths = figures.save(figures.alpha_figure(records), out / "alpha")
-    Console().print(f"Written: {out}/alpha.json, {', '.join(path.name for path in paths)}")
+    Console(markup=False, emoji=False).print(f"Written: {out}/alpha.json, {', '.join(path.name for path in paths)}")
 
 
 @reproduce.command()
@@ -137,7 +138,7 @@ def stagnation(dimension: int, seed: int, out: Path) -> None:
     """Section 3: a failed run of each older method, and a run of the margin from the same start."""
     figures = drawing("mixcma.experiments.figures")
     out.mkdir(parents=True, exist_ok=True)
-    console = Console()
+    console = Console(markup=False, emoji=False)
     try:
         with console.status("looking for failed runs"):
             pairs = stagnation_experiment.reproduce_stagnation(seed, dimension)
@@ -159,7 +160,7 @@ def _print_table(console: Console, rows: list[list[str]]) -> None:
     shown = Table(*(Column(name, no_wrap=index == 0) for index, name in enumerate(names)))
     for (dimension, method), group in itertools.groupby(rows, key=lambda row: (row[1], row[2])):
         shown.add_section()
-        shown.add_row(f"[bold]{method}, N = {dimension}")
+        shown.add_row(Text(f"{method}, N = {dimension}", style="bold"))
         for row in group:
             style = None if row[-1] in ("ok", "") else "yellow"
             shown.add_row(row[0], *row[3:8], row[-1], style=style)

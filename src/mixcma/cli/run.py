@@ -13,18 +13,31 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
 
-from mixcma.cli.common import FAILED, INTERRUPTED, WRONG, errors, fail, print_mistakes, problem_of, record_of, sentences
+from mixcma.cli.common import (
+    FAILED,
+    INTERRUPTED,
+    WRONG,
+    cell,
+    errors,
+    fail,
+    plain,
+    print_mistakes,
+    problem_of,
+    record_of,
+    sentences,
+    terminal,
+)
+from mixcma.cli.trust import ask, is_own, signature
 from mixcma.evaluation import CallResult, open_evaluator
 from mixcma.evaluation.command import Command
 from mixcma.latent.encoding import Encoding
 from mixcma.problem_file import Problem, WrongProblem, problem_from
 from mixcma.search.driver import minimize
 from mixcma.search.driver import resume as resume_run
-from mixcma.search.progress import Progress, value_text
+from mixcma.search.progress import Progress, printable, printable_lines, value_text
 from mixcma.search.result import Result
 from mixcma.space import Params
 
@@ -74,12 +87,14 @@ def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
         run_file = Path(options["run_file"] or described.folder / described.run["run_file"])
     if "history" in given:
         given["history"] = described.folder / given["history"]
-    kept = {"problem": {"text": described.text, "folder": str(described.folder), "path": str(problem.resolve())}}
+    about = {"text": described.text, "folder": str(described.folder), "path": str(problem.resolve())}
+    kept = {"problem": {**about, "signature": signature(about)}}
     if run_file.exists() and _objective_of(_problem_in(run_file)) not in (None, _objective_of(described.text)):
-        errors.print(
+        changed = (
             f"The objective has changed since {run_file} was begun; its earlier values are kept. "
-            "For a new run, use --run-file with another name.", style="yellow", markup=False,
-        )  # fmt: skip
+            "For a new run, use --run-file with another name."
+        )
+        errors.print(plain(changed, "yellow"))
 
     def search(**how: Any) -> Result:
         return minimize(described.objective, described.space, run_file=run_file, notes=kept, **given, **how)
@@ -90,12 +105,15 @@ def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:
 @click.command()
 @click.argument("run_file", type=click.Path(path_type=Path, dir_okay=False))
 @_run_options
-def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Continue RUN_FILE, which `mixcma run` has begun."""
-    notes = record_of(run_file).settings.get("notes", {})
+@click.option("--yes", is_flag=True, help="Run the command in RUN_FILE even if it is not from your own mixcma run.")
+def resume(run_file: Path, as_json: bool, quiet: bool, yes: bool, **options: Any) -> None:
+    """Continue RUN_FILE, which `mixcma run` has begun. This runs the command that is kept in it."""
+    notes = record_of(run_file).settings["notes"]
     if "problem" not in notes:
         fail(f"{run_file} was not begun by mixcma run; continue in Python: mixcma.resume({str(run_file)!r}, objective)")
     kept = notes["problem"]
+    if not yes and not is_own(kept):
+        ask(run_file, kept)
     try:
         described = problem_from(kept["text"], Path(kept["folder"]), kept["path"])
     except WrongProblem as wrong:  # its Python module is gone, or this version knows other keys
@@ -103,10 +121,8 @@ def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
         sys.exit(WRONG)
     source = Path(kept["path"])
     if source.exists() and source.read_bytes() != kept["text"].encode():
-        errors.print(
-            f"{source} has changed since the run was begun, and is not read here; to use it: mixcma run {source}",
-            style="yellow", markup=False,
-        )  # fmt: skip
+        changed = f"{source} has changed since the run was begun, and is not read here; to use it: mixcma run {source}"
+        errors.print(plain(changed, "yellow"))
     given = {name: value for name, value in options.items() if value is not None}
     timeout = given.pop("timeout", described.timeout)
     given.setdefault("workers", described.run.get("workers", 1))
@@ -119,12 +135,15 @@ def resume(run_file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
 
 def _problem_in(run_file: Path) -> str:
     """The text of the problem file that a run was begun with; empty if there was none."""
-    text: str = record_of(run_file).settings.get("notes", {}).get("problem", {}).get("text", "")
+    text: str = record_of(run_file).settings["notes"].get("problem", {"text": ""})["text"]
     return text
 
 
 def _objective_of(text: str) -> object:
-    return tomllib.loads(text).get("objective")
+    try:
+        return tomllib.loads(text).get("objective")
+    except (ValueError, RecursionError):  # not written by mixcma
+        return None
 
 
 def trial(described: Problem) -> tuple[Params, CallResult]:
@@ -156,12 +175,13 @@ def _carry_out(
 ) -> None:
     """Search with a display, then print the result and what to do next."""
     handler = RichHandler(console=errors, show_time=False, show_path=False)
+    handler.setFormatter(_Printable("%(message)s"))
     handler.addFilter(lambda record: not record.getMessage().startswith("interrupted"))  # printed as a command below
-    logging.basicConfig(handlers=[handler], format="%(message)s")
+    logging.basicConfig(handlers=[handler])
     progress = not quiet and not as_json
     if progress and run_file.exists():
         spent = sum(row.evaluated for row in record_of(run_file).rows)
-        click.echo(f"continuing after the {spent} evaluations in {run_file}")
+        click.echo(printable(f"continuing after the {spent} evaluations in {run_file}"))
     with sentences():
         result = search(
             timeout=_limit(described, timeout), progress=progress, callback=_print_json if as_json else None
@@ -216,27 +236,30 @@ def _json_number(value: float) -> float | None:
 
 
 def _print_result(result: Result) -> None:
-    console = Console(highlight=False)
+    console = terminal()
     if result.params is None:
         console.print("No evaluation succeeded.", style="red")
     else:
         console.print(f"best value {result.value:.10g}", style="bold")
         table = Table("variable", "value")
         for name, value in result.params.items():
-            table.add_row(name, value_text(value))
+            table.add_row(cell(name), cell(value_text(value)))
         console.print(table)
         if not result.feasible:
             console.print(f"Not feasible: the constraints are violated by {result.violation:.6g}.", style="red")
     runs = f" in {len(result.runs)} runs" if len(result.runs) > 1 else ""
     failed = f", {result.failures} of them failed" if result.failures else ""
     why = str(result.stop) if result.params is not None else result.stop.message
-    console.print(f"{result.evaluations} evaluations{runs}{failed}, seed {result.seed}. {why}", markup=False)
+    console.print(f"{result.evaluations} evaluations{runs}{failed}, seed {result.seed}. {why}")
     if result.params is None:
-        console.print(f"The first error: {result.first_error}", markup=False)
+        console.print(plain(f"The first error: {result.first_error}"))
 
 
 def _print_next(result: Result, run_file: Path, again: str) -> None:
     """The commands that a user is likely to want now."""
+    if result.run_file is not None and result.run_file != run_file:  # something has happened to the file
+        run_file = result.run_file
+        again = f"mixcma resume {shlex.quote(str(run_file))}"
     file = shlex.quote(str(run_file))
     if result.stop.name == "budget" and result.params is not None:
         onward = f"mixcma resume {file} --budget {2 * result.evaluations}"
@@ -247,4 +270,11 @@ def _print_next(result: Result, run_file: Path, again: str) -> None:
     else:
         onward = f"mixcma show {file}"
     lines = [f"\nThe run is in {run_file}:", f"  mixcma report {file}   # writes an HTML page", f"  {onward}"]
-    Console(highlight=False).print("\n".join(lines), markup=False, soft_wrap=True)
+    terminal().print(plain("\n".join(lines)), soft_wrap=True)
+
+
+class _Printable(logging.Formatter):
+    """Messages may contain texts of the user, which must not act on the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable_lines(super().format(record))

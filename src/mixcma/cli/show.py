@@ -8,18 +8,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mixcma.cli.common import record_of, run_file_argument
+from mixcma.cli.common import cell, plain, record_of, run_file_argument, terminal
 from mixcma.core.stopping import REASONS
 from mixcma.run.outcome import Outcome
 from mixcma.search.progress import duration, sparkline, value_text
 from mixcma.store import Record, Row, holder
 
 BEST_SHOWN = 5
+ERRORS_SHOWN = 3
+LINES_SHOWN = 15  # of a traceback: the last ones
 REFRESH = 2.0  # seconds
 
 
@@ -28,7 +30,7 @@ REFRESH = 2.0  # seconds
 @click.option("--watch", is_flag=True, help="Repeat every two seconds, until the run ends or you press Ctrl-C.")
 def show(run_file: Path, watch: bool) -> None:
     """Show where the run in RUN_FILE stands, even while it is running."""
-    console = Console(highlight=False)
+    console = terminal()
     if not watch:
         console.print(_view(record_of(run_file), holder(run_file)))
         return
@@ -50,11 +52,30 @@ def _view(record: Record, running: str | None) -> RenderableType:
     parts: list[RenderableType] = [_head(record, evaluated, running)]
     if succeeded:
         parts += [Text(sparkline(_course(outcome for _, outcome in succeeded)), style="cyan"), _best_points(succeeded)]
-    failures = len(evaluated) - len(succeeded)
-    if failures:
-        first = next(row.outcome.error for row in evaluated if row.outcome is not None and row.outcome.failed)
-        parts.append(Text(f"{failures} failed; the first: {first}", style="red"))
+    failed = [row.outcome for row in evaluated if row.outcome is not None and row.outcome.failed]
+    if failed:
+        parts.append(_failures(failed))
     return Group(*parts)
+
+
+def _failures(failed: list[Outcome]) -> Text:
+    """How many evaluations failed, and the first failures with different errors."""
+    distinct: dict[str | None, Outcome] = {}
+    for outcome in failed:
+        distinct.setdefault(outcome.error, outcome)
+    first, *others = list(distinct.values())
+    lines = [f"{len(failed)} failed; the first: {first.error}", *_end_of_traceback(first)]
+    for other in others[: ERRORS_SHOWN - 1]:
+        lines += [f"another: {other.error}", *_end_of_traceback(other)]
+    if len(distinct) > ERRORS_SHOWN:
+        lines.append(f"and {_count(len(distinct) - ERRORS_SHOWN, 'other error')}")
+    return plain("\n".join(lines), "red")
+
+
+def _end_of_traceback(outcome: Outcome) -> list[str]:
+    lines = (outcome.traceback or "").rstrip().splitlines()
+    cut = ["  ..."] if len(lines) > LINES_SHOWN else []
+    return cut + [f"  {line}" for line in lines[-LINES_SHOWN:]]
 
 
 def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
@@ -73,8 +94,8 @@ def _head(record: Record, evaluated: list[Row], running: str | None) -> Text:
     elif stop is None:
         lines.append(f"it is not running and has not ended; to continue it: mixcma resume {record.path}")
     else:
-        lines.append(str(REASONS[stop]))
-    return Text("\n".join(lines))
+        lines.append(str(REASONS.get(stop, stop)))
+    return plain("\n".join(lines))
 
 
 def _best_points(succeeded: list[tuple[Row, Outcome]]) -> Table:
@@ -85,7 +106,7 @@ def _best_points(succeeded: list[tuple[Row, Outcome]]) -> Table:
     if any(outcome.constraints for _, outcome in ranked):
         table.add_row("violation", *(f"{outcome.violation:.3g}" for _, outcome in ranked))
     for name in ranked[0][0].params:
-        table.add_row(name, *(value_text(row.params[name]) for row, _ in ranked))
+        table.add_row(cell(name), *(cell(value_text(row.params[name])) for row, _ in ranked))
     return table
 
 

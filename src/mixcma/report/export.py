@@ -8,17 +8,30 @@ from typing import IO
 
 from mixcma.store import Record, Row
 
-COLUMNS = ("evaluation", "run", "generation", "slot", "status", "value", "violation", "error", "started", "seconds")
+COLUMNS = (
+    "evaluation", "run", "generation", "slot", "status", "value", "violation", "error", "started", "seconds",
+    "traceback",
+)  # fmt: skip
+# A spreadsheet takes a text that begins with one of these for a formula, and computes it.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_csv(record: Record, out: IO[str]) -> None:
-    """Write one row per candidate: its result, then its parameters and constraints."""
+    """Write one row per candidate: its result, then its parameters and constraints.
+
+    Texts that a spreadsheet would take for a formula get an apostrophe in front.
+    """
     most = max((len(row.outcome.constraints) for row in record.rows if row.outcome is not None), default=0)
     table = csv.writer(out)
-    table.writerow([*COLUMNS, *record.space, *(f"constraint {i + 1}" for i in range(most))])
+    table.writerow(map(_harmless, [*COLUMNS, *record.space, *(f"constraint {i + 1}" for i in range(most))]))
     for row in record.rows:
         constraints = [] if row.outcome is None else list(row.outcome.constraints)
-        table.writerow([*_cells(row), *row.params.values(), *constraints, *[""] * (most - len(constraints))])
+        cells = [*_cells(row), *row.params.values(), *constraints, *[""] * (most - len(constraints))]
+        table.writerow(map(_harmless, cells))
+
+
+def _harmless(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def _cells(row: Row) -> list[object]:
@@ -26,7 +39,9 @@ def _cells(row: Row) -> list[object]:
     value = "" if outcome is None or outcome.failed else outcome.value
     violation = "" if outcome is None or outcome.failed else outcome.violation
     error = "" if outcome is None else outcome.error or ""
-    return [row.id, row.run, row.generation, row.slot, row.status, value, violation, error, row.started, row.seconds]
+    traceback = "" if outcome is None else outcome.traceback or ""
+    place = [row.id, row.run, row.generation, row.slot]
+    return [*place, row.status, value, violation, error, row.started, row.seconds, traceback]
 
 
 def write_json(record: Record, out: IO[str]) -> None:

@@ -234,6 +234,11 @@ class Failure:
         lines = [line.strip() for line in self.error.splitlines() if line.strip()]
         return lines[0] if lines else "no message"
 
+    @property
+    def traceback(self) -> str | None:
+        """Where the first of them was raised."""
+        return None if self.first.outcome is None else self.first.outcome.traceback
+
 
 def failures_of(evaluations: Evaluations) -> list[Failure]:
     """Failures grouped by error, the most frequent first; messages may differ in decimal fractions within a group."""

@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     source: list[int]  # for each candidate, the one whose outcome is its own; the list ends where the budget does
     answers: dict[int, Outcome]
     evaluated: set[int]  # the candidates that cost an evaluation
+    slots: dict[int, int]  # the place of each candidate by its number
 
 
 class Search(ABC):
@@ -118,7 +119,7 @@ class Search(ABC):
                 return outcomes, BUDGET
             try:
                 while source not in plan.answers:
-                    self._receive(plan, entries)
+                    self._receive(plan)
             except KeyboardInterrupt:  # finished evaluations are paid for: they count in the partial result
                 for paid in sorted(plan.evaluated & plan.answers.keys()):
                     if paid >= slot:
@@ -137,7 +138,7 @@ class Search(ABC):
 
     def _plan(self, entries: list[Entry]) -> Plan:
         """Decide where the outcome of each candidate comes from, and submit those that must be evaluated."""
-        plan = Plan([], {}, set())
+        plan = Plan([], {}, set(), {entry.id: slot for slot, entry in enumerate(entries)})
         first: dict[tuple[Value, ...], int] = {}  # the first candidate at each point
         affordable = self.account.budget - self.account.evaluations
         for slot, entry in enumerate(entries):
@@ -161,11 +162,11 @@ class Search(ABC):
             first.setdefault(point, slot)
         return plan
 
-    def _receive(self, plan: Plan, entries: list[Entry]) -> None:
+    def _receive(self, plan: Plan) -> None:
         """Wait for an evaluation; it is in the file before it counts."""
         id, call = self._next()
         self.file.finished(id, call)
-        plan.answers[id - entries[0].id] = call.outcome  # the numbers of a generation are consecutive
+        plan.answers[plan.slots[id]] = call.outcome
 
     def _next(self) -> Finished:
         with self.interrupts.allowed():
@@ -178,8 +179,9 @@ class Search(ABC):
         account = self.account
         account.take(params, outcome)
         if outcome.failed and account.failures == 1:
-            message = "evaluation %d failed: %s; it is ranked last, and later failures are only counted"
-            logger.warning(message, account.evaluations, outcome.error)
+            message = "evaluation %d failed: %s; it is ranked last, and later failures are only counted%s"
+            where = "" if outcome.traceback is None else f"\n{outcome.traceback.rstrip()}"
+            logger.warning(message, account.evaluations, outcome.error, where)
         if self.display is not None:
             self.display(self._progress(optimizer))
 

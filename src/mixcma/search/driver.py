@@ -272,6 +272,7 @@ def _search(
                 account.evaluations, file.path, str(file.path),
             )  # fmt: skip
     file.set("stop", stop.name)
+    file.settle()  # the result says where the file is, even if something has happened to it at the very end
     return _result(settings, account, stop, file.path)
 
 

@@ -65,7 +65,7 @@ def _plain_lines(view: View, console: Console) -> Iterator[Callable[[Progress], 
         nonlocal printed_at, printed
         if view.progress is not None and view.progress is not printed:
             printed_at, printed = time.monotonic(), view.progress
-            console.print(view.line(), soft_wrap=True, highlight=False)
+            console.print(Text(view.line()), soft_wrap=True)
 
     def show(progress: Progress) -> None:
         view.show(progress)
@@ -192,11 +192,25 @@ def best_text(progress: Progress) -> str:
 
 
 def params_text(params: dict[str, Value]) -> str:
-    return "  ".join(f"{name}={value_text(value)}" for name, value in params.items())
+    return "  ".join(f"{printable(name)}={value_text(value)}" for name, value in params.items())
 
 
 def value_text(value: Value) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+
+
+def printable(text: str) -> str:
+    """A text that is safe to print: what would act on the terminal is written as an escape sequence like ``\\x1b``."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, which stay as they are."""
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
 
 
 def _where(progress: Progress) -> str:

@@ -45,7 +45,8 @@ class Result:
     first_error
         The error of the first evaluation that failed, or None.
     run_file
-        The file that holds the search, or None.
+        The file that holds the search, or None. It is not the one that was named if that was removed, replaced or
+        changed while the search ran.
     improvements
         Every point that was the best so far, in turn.
     """

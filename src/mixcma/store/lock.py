@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import sys
 import threading
 import time
@@ -19,6 +20,8 @@ _held: set[Path] = set()
 # this many seconds apart.
 TRIES, TRY_AGAIN = 5, 0.01
 _holding = threading.Lock()
+# What a lock file holds, in this order.
+KEYS = ("pid", "host", "program", "since")
 
 
 class Lock:
@@ -29,17 +32,24 @@ class Lock:
         with _holding:
             if self._path in _held:
                 raise _in_use(run_file, "another search of this process")
-            self._file = _locked(run_file, self._path)
+            self._file, created = _locked(run_file, self._path)
             try:
+                # an empty file may be left of a power cut, or be somebody else's: it is used, and left empty
+                self._found_empty = _check_own(run_file, self._path, self._file) and not created
                 _sign(self._file)
             except BaseException:
+                if created:
+                    self._path.unlink(missing_ok=True)
                 os.close(self._file)
                 raise
             _held.add(self._path)
 
     def release(self) -> None:
         with _holding:
-            self._path.unlink(missing_ok=True)
+            if self._found_empty:
+                os.ftruncate(self._file, 0)
+            elif _same(self._file, self._path):
+                self._path.unlink()
             os.close(self._file)
             _held.discard(self._path)
 
@@ -51,20 +61,48 @@ def lock_path(run_file: Path) -> Path:
 
 
 def _sign(file: int) -> None:
-    holder = {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "program": sys.argv[0] or "python",
-        "since": time.strftime("%Y-%m-%d %H:%M:%S"),
-    }
+    entries = os.getpid(), socket.gethostname(), sys.argv[0] or "python", time.strftime("%Y-%m-%d %H:%M:%S")
     os.ftruncate(file, 0)
-    os.write(file, json.dumps(holder).encode())
+    os.write(file, json.dumps(dict(zip(KEYS, entries))).encode())
 
 
-def _locked(run_file: Path, path: Path) -> int:
+def _check_own(run_file: Path, path: Path, file: int) -> bool:
+    """Refuse a file that mixcma has not written; returns whether it is empty."""
+    content = os.pread(file, 65536, 0)
+    if not _is_own(content):
+        raise _in_the_way(run_file, path, "a file that mixcma did not write")
+    return not content
+
+
+def _is_own(content: bytes) -> bool:
+    """Whether this is what `_sign` writes, or what is left of it when the process is killed or the power is cut."""
+    begin = f'{{"{KEYS[0]}": '.encode()
+    if not content.strip(b"\0"):
+        return True
+    try:
+        entry = json.loads(content)
+    except ValueError:
+        return content.startswith(begin) or begin.startswith(content)
+    return isinstance(entry, dict) and tuple(entry) == KEYS
+
+
+def _in_the_way(run_file: Path, path: Path, what: str) -> ValueError:
+    return ValueError(
+        f"run_file: {run_file} needs the name {path.name} for its lock file, but that is {what}; "
+        "move it away, or choose another path"
+    )
+
+
+def _locked(run_file: Path, path: Path) -> tuple[int, bool]:
+    """The lock file, locked, and whether it was created."""
     tries_left = TRIES
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            file, created = _opened(run_file, path)
+        except FileNotFoundError:  # its last holder has removed it in the meantime
+            if not path.parent.is_dir():
+                raise
+            continue
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -77,8 +115,25 @@ def _locked(run_file: Path, path: Path) -> int:
             time.sleep(TRY_AGAIN)
             continue
         if _same(file, path):
-            return file
+            return file, created
         os.close(file)  # its last holder has removed it in the meantime
+
+
+def _opened(run_file: Path, path: Path) -> tuple[int, bool]:
+    """A handle of the lock file, and whether it was created; links are not followed."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), True
+    except FileExistsError:
+        pass
+    if path.is_symlink():
+        raise _in_the_way(run_file, path, "a symbolic link")
+    if path.is_dir():
+        raise _in_the_way(run_file, path, "a folder")
+    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _in_the_way(run_file, path, "not an ordinary file")
+    return file, False
 
 
 def _in_use(run_file: Path, holder: str) -> ValueError:
@@ -92,7 +147,7 @@ def holder(run_file: Path) -> str | None:
         if path in _held:  # closing another handle of the lock file would release the lock
             return "this process"
         try:
-            file = os.open(path, os.O_RDWR)
+            file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return None
         try:
@@ -114,6 +169,6 @@ def _holder(file: int) -> str:
 
 def _same(file: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(file), path.stat())
-    except FileNotFoundError:
+        return os.path.samestat(os.fstat(file), path.lstat())
+    except (FileNotFoundError, NotADirectoryError):
         return False

@@ -18,15 +18,18 @@ from numpy.typing import NDArray
 from mixcma.run.outcome import Outcome
 from mixcma.run.snapshot import Snapshot
 from mixcma.space import Params, Space
+from mixcma.store.checks import check_settings, check_types
 from mixcma.store.schema import (
     APPLICATION_ID,
     KNOWN,
+    OLDEST,
     PENDING,
     STATUSES,
     TABLES,
     VERSION,
     DamagedRunFile,
-    checksum,
+    columns,
+    row_checksum,
     unpack,
 )
 
@@ -81,6 +84,7 @@ class Record:
     """Everything that a run file holds."""
 
     path: Path
+    version: int  # of the format
     settings: dict[str, Any]
     space: Space
     runs: list[RunRow]
@@ -109,13 +113,14 @@ def read(path: str | Path) -> Record:
 
 
 def _read(path: Path, quiet: bool) -> Record:
-    with _opened(path, quiet) as connection:
-        tables = {table: _rows(connection, path, table) for table in TABLES}
+    with _opened(path, quiet) as (connection, version):
+        tables = {table: _rows(connection, path, table, version) for table in TABLES}
     try:
-        return _record(path, tables)
+        return _record(path, version, tables)
     except DamagedRunFile:
         raise
-    except (ValueError, KeyError, TypeError, IndexError) as error:  # the values of a row make no sense
+    # the values of a row make no sense, or its JSON is nested without end
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
 
 
@@ -141,15 +146,14 @@ def _check_there(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, quiet: bool) -> Iterator[sqlite3.Connection]:
-    """A connection that sees one moment of the file, after the checks that concern the file as a whole."""
+def _opened(path: Path, quiet: bool) -> Iterator[tuple[sqlite3.Connection, int]]:
+    """A connection that sees one moment of the file, after the checks that concern the file as a whole; its version."""
     mode = "mode=ro&immutable=1" if quiet else "mode=ro"
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
         with contextlib.closing(connection):
             connection.execute("BEGIN")
-            _check_kind(connection, path)
-            yield connection
+            yield connection, _checked_version(connection, path)
     except sqlite3.DatabaseError as error:
         if "not a database" in str(error):
             raise _foreign(path, "something else") from error
@@ -162,48 +166,54 @@ def _foreign(path: Path, what: str) -> DamagedRunFile:
     return DamagedRunFile(f"run_file: expected a run file of mixcma, but {path} is {what}; choose another path")
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if kind != APPLICATION_ID:
         raise _foreign(path, "another program's database")
-    if version != VERSION:
+    if not OLDEST <= version <= VERSION:
         raise DamagedRunFile(
-            f"run_file: expected version {VERSION} of the format, but {path} has version {version}; "
+            f"run_file: expected version {OLDEST} to {VERSION} of the format, but {path} has version {version}; "
             "use the mixcma that wrote it, or a newer one"
         )
     problem = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if problem != "ok":
         raise _damaged(path, problem)
+    return int(version)
 
 
 def _damaged(path: Path, why: str) -> DamagedRunFile:
     return DamagedRunFile(
-        f"run_file: {path} is damaged ({' '.join(why.split())}); restore it from a copy, or start with another file"
+        f"run_file: {path} is damaged ({' '.join(why.split()):.500}); restore it from a copy, or save what is intact: "
+        "mixcma salvage FILE NEW"
     )
 
 
-def _rows(connection: sqlite3.Connection, path: Path, table: str) -> list[tuple[Any, ...]]:
-    columns = ", ".join([*TABLES[table], "checksum"])
+def _rows(connection: sqlite3.Connection, path: Path, table: str, version: int) -> list[tuple[Any, ...]]:
     key = next(iter(TABLES[table]))
-    rows = connection.execute(f"SELECT {columns} FROM {table} ORDER BY {key}").fetchall()
+    named = ", ".join(columns(table, version))
+    rows = connection.execute(f"SELECT {named} FROM {table} ORDER BY {key}").fetchall()
     for row in rows:
-        if checksum(row[:-1]) != row[-1]:
+        if row_checksum(table, row[:-1]) != row[-1]:
             raise _damaged(path, f"the checksum of {table} {row[0]} does not match")
     return rows
 
 
-def _record(path: Path, tables: dict[str, list[tuple[Any, ...]]]) -> Record:
+def _record(path: Path, version: int, tables: dict[str, list[tuple[Any, ...]]]) -> Record:
     ((_, count, total, _),) = tables.pop("total")
     if (count, total) != total_of(tables):
         raise _damaged(path, "rows are missing or older than they should be")
+    for table, listed in tables.items():
+        check_types(table, listed)
     settings = {name: json.loads(value) for name, value, _ in tables["setting"]}
+    check_settings(settings)
     space = Space.from_dict(settings["space"])
-    rows = [_row(space, *row[:-1]) for row in tables["evaluation"]]
-    generations = [_generation(*row[:-1]) for row in tables["generation"]]
+    rows = [row_of(space, *row[:-1]) for row in tables["evaluation"]]
+    generations = [generation_of(*row[:-1]) for row in tables["generation"]]
     ((_, run, numbers, layout, arrays, _),) = tables["snapshot"]
     return Record(
         path=path,
+        version=version,
         settings=settings,
         space=space,
         runs=[RunRow(*row[:-1]) for row in tables["run"]],
@@ -229,11 +239,11 @@ def total_of(tables: dict[str, list[tuple[Any, ...]]]) -> tuple[int, int]:
     return len(sums), sum(sums)
 
 
-def _generation(id: int, run: int, generation: int, step_size: float, axis_ratio: float, *arrays: bytes) -> Generation:
-    return Generation(id, run, generation, step_size, axis_ratio, *(np.frombuffer(array) for array in arrays))
+def generation_of(id: int, run: int, number: int, step_size: float, axis_ratio: float, *arrays: bytes) -> Generation:
+    return Generation(id, run, number, step_size, axis_ratio, *(np.frombuffer(array) for array in arrays))
 
 
-def _row(
+def row_of(
     space: Space,
     id: int,
     run: int,
@@ -248,12 +258,24 @@ def _row(
     seconds: float | None,
     counted: int | None,
     latent: bytes | None,
+    traceback: str | None,
 ) -> Row:
+    """A row of the table; raises an error if its values make no sense."""
     if status not in STATUSES:
         raise ValueError(f"evaluation {id} has the unknown status {status!r}")
     outcome = None
     if status != PENDING:
-        outcome = Outcome(math.inf if value is None else value, tuple(json.loads(constraints or "[]")), error)
+        violated = _numbers(json.loads(constraints or "[]"))
+        outcome = Outcome(math.inf if value is None else value, violated, error, traceback)
     point = None if latent is None else np.frombuffer(latent).reshape(-1, len(space.free))
-    given = dict(zip(space.names, json.loads(params)))
+    values = json.loads(params)
+    if not isinstance(values, list) or len(values) != len(space) or any(isinstance(v, list | dict) for v in values):
+        raise ValueError(f"evaluation {id} has other parameters than the space")
+    given = dict(zip(space.names, values))
     return Row(id, run, generation, slot, given, status, outcome, started, seconds, counted, point)
+
+
+def _numbers(values: object) -> tuple[float, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
+        raise ValueError(f"expected a list of numbers as constraints, but found {values!r:.80}")
+    return tuple(values)

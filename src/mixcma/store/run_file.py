@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,8 @@ from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Drawn
 from mixcma.space import Params
-from mixcma.store.lock import Lock
+from mixcma.store.held import Cells
+from mixcma.store.names import check_name
 from mixcma.store.no_file import Entry
 from mixcma.store.reading import Record, Row, read
 from mixcma.store.schema import (
@@ -29,7 +30,7 @@ from mixcma.store.schema import (
     DamagedRunFile,
     pack,
 )
-from mixcma.store.writer import Cells, Writer
+from mixcma.store.writer import Writer
 
 logger = logging.getLogger("mixcma")
 
@@ -49,16 +50,7 @@ class RunFile:
 
     def __init__(self, path: Path, must_exist: bool = False) -> None:
         """Take the lock. `record` is what the file holds; None if there is no file yet."""
-        self.path = path
-        if not path.name or "\0" in str(path):
-            raise ValueError(f"run_file: expected the path of a file, but got {str(path)!r}; name one")
-        if not path.parent.is_dir():
-            raise ValueError(f"run_file: expected a folder at {path.parent}, but there is none; create it first")
-        try:
-            self._lock = Lock(path)
-        except OSError as error:
-            raise ValueError(f"run_file: {path} cannot be written ({error.strerror}); choose another path") from error
-        self._writer = Writer(path)
+        self._writer = _writer_of(path)
         self._pending: dict[int, Cells] = {}
         self._recorded: dict[tuple[int, int], list[Row]] = {}
         self._ids = self._generation_ids = 0
@@ -70,8 +62,13 @@ class RunFile:
                 self.record = read(path)
                 self._go_on(self.record)
         except BaseException:
-            self._lock.release()
+            self._writer.close()
             raise
+
+    @property
+    def path(self) -> Path:
+        """Where the file is. It changes if the file is removed, replaced or changed while the search runs."""
+        return self._writer.path
 
     def create(self, settings: Mapping[str, object], optimizer: Optimizer, x0: Sequence[Params]) -> None:
         """Create the file; it appears complete, since it is written under another name and then renamed."""
@@ -105,7 +102,7 @@ class RunFile:
         recorded = self._recorded.pop((optimizer.run, optimizer.generation), None)
         if recorded is not None:
             self._check_same(recorded, candidates)
-            return [_entry(row) for row in recorded]
+            return self._entries(recorded, optimizer, candidates)
         self._distribution(optimizer)
         if self._since_snapshot >= _snapshot_interval(optimizer):
             self._snapshot(optimizer, 0)
@@ -162,12 +159,13 @@ class RunFile:
         """Change a setting. This is written with the next commit."""
         self._writer.put("setting", (name, json.dumps(value, default=_plain)))
 
+    def settle(self) -> None:
+        """Everything is in the file when this returns, and `path` is where it is; called at the end of a search."""
+        self._writer.settle()
+
     def close(self) -> None:
         """Write what is left, and release the lock."""
-        try:
-            self._writer.close()
-        finally:
-            self._lock.release()
+        self._writer.close()
 
     # Rows
 
@@ -188,8 +186,9 @@ class RunFile:
         constraints = json.dumps(list(outcome.constraints)) if outcome.constraints else None
         self._counted += counts
         counted = self._counted if counts else None
+        traceback = None if status == KNOWN else outcome.traceback  # it stands with the evaluation that raised it
         result = (status, value, constraints, outcome.error, started, seconds, counted)
-        self._writer.put("evaluation", (*row[:5], *result, row[-1]))
+        self._writer.put("evaluation", (*row[:5], *result, row[-2], traceback))
 
     def _distribution(self, optimizer: Optimizer) -> None:
         state = optimizer.state
@@ -200,15 +199,14 @@ class RunFile:
         self._writer.put("generation", (*about, *(array.tobytes() for array in arrays)))
 
     def _snapshot(self, optimizer: Optimizer, counted: int) -> None:
-        snapshot = optimizer.snapshot()
-        numbers = {**snapshot.numbers, "counted": counted}
-        self._writer.put("snapshot", (1, optimizer.run, json.dumps(numbers), *pack(snapshot.arrays)))
+        self._writer.put("snapshot", snapshot_row(optimizer, counted))
         self._since_snapshot = 0
 
     def _go_on(self, record: Record) -> None:
         """Continue the numbering of what the file holds."""
         self._writer.go_on(record)
-        self._ids, self._generation_ids = len(record.rows), len(record.generations)
+        self._ids = max((row.id for row in record.rows), default=0)
+        self._generation_ids = max((generation.id for generation in record.generations), default=0)
         self._counted = max((row.counted or 0 for row in record.rows), default=0)
         self._recorded = _by_generation(record.rows)
         for row in record.rows:
@@ -216,11 +214,23 @@ class RunFile:
                 latent = None if row.latent is None else row.latent.tobytes()
                 self._pending[row.id] = _pending_row(row.id, row.run, row.generation, row.slot, row.params, latent)
 
+    def _entries(self, recorded: list[Row], optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
+        """The candidates of a generation in the file; in a salvaged file some may be lost, which are put in again."""
+        entries = {row.slot: _entry(row) for row in recorded}
+        for slot, params in enumerate(candidates):
+            if slot not in entries:
+                id = self._candidate(optimizer.run, optimizer.generation, slot, params, None)
+                entries[slot] = Entry(id, params)
+        return [entries[slot] for slot in range(len(candidates))]
+
     def _check_same(self, recorded: list[Row], candidates: Sequence[Params]) -> None:
         """Check that the candidates drawn again are those in the file, up to rounding on another machine."""
-        if [row.params for row in recorded] == list(candidates):
+        drawn = [candidates[row.slot] for row in recorded if row.slot < len(candidates)]
+        if [row.params for row in recorded] == drawn:
             return
-        if all(_equal_but_for_rounding(row.params, params) for row, params in zip(recorded, candidates)):
+        if len(drawn) == len(recorded) and all(
+            _equal_but_for_rounding(row.params, params) for row, params in zip(recorded, drawn)
+        ):
             logger.warning(
                 "run_file: %s was written on a machine that rounds differently; the run continues from what was "
                 "evaluated, but not bit for bit as it would have there",
@@ -231,6 +241,36 @@ class RunFile:
             f"run_file: expected the candidates that the state in {self.path} draws, but its generation "
             f"{recorded[0].generation} holds others; use the mixcma that wrote it, or start with another file"
         )
+
+
+def write_run_file(path: Path, rows: Iterable[tuple[str, Cells]]) -> None:
+    """Make a run file of rows that there are already; nothing is overwritten."""
+    writer = _writer_of(path)
+    try:
+        if path.exists():
+            raise ValueError(f"run_file: expected a name for a new file, but {path} is there already; choose another")
+        for table, row in rows:
+            writer.put(table, row)
+        writer.create()
+    finally:
+        writer.close()
+
+
+def _writer_of(path: Path) -> Writer:
+    """A writer, which has the lock of the file, after the checks of its name and folder."""
+    check_name(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"run_file: expected a folder at {path.parent}, but there is none; create it first")
+    try:
+        return Writer(path)
+    except OSError as error:
+        raise ValueError(f"run_file: {path} cannot be written ({error.strerror}); choose another path") from error
+
+
+def snapshot_row(optimizer: Optimizer, counted: int) -> Cells:
+    snapshot = optimizer.snapshot()
+    numbers = {**snapshot.numbers, "counted": counted}
+    return (1, optimizer.run, json.dumps(numbers), *pack(snapshot.arrays))
 
 
 def _entry(row: Row) -> Entry:
@@ -246,7 +286,7 @@ def _by_generation(rows: list[Row]) -> dict[tuple[int, int], list[Row]]:
 
 def _pending_row(id: int, run: int, generation: int, slot: int, params: Params, latent: bytes | None) -> Cells:
     point = json.dumps(list(params.values()))
-    return (id, run, generation, slot, point, PENDING, None, None, None, None, None, None, latent)
+    return (id, run, generation, slot, point, PENDING, None, None, None, None, None, None, latent, None)
 
 
 def _equal_but_for_rounding(params: Params, others: Params) -> bool:

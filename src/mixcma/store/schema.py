@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 APPLICATION_ID = 0x6D786D61  # "mxma", in the header of the file
-VERSION = 2
+VERSION = 3  # the newest version of the format
+OLDEST = 2  # the oldest that can be read and continued
 
-# The columns of every table, except the last, which is the checksum of the others.
+# The columns of every table; behind them comes the checksum of the row.
 TABLES: dict[str, dict[str, str]] = {
     # what defines the search: space, method, seed, ...; one JSON text each
     "setting": {"name": "TEXT PRIMARY KEY", "value": "TEXT"},
@@ -51,6 +52,7 @@ TABLES: dict[str, dict[str, str]] = {
         "seconds": "REAL",
         "counted": "INTEGER",  # in asynchronous runs, the order in which results were used
         "latent": "BLOB",  # in asynchronous runs: the latent point, then that before its integers were mutated
+        "traceback": "TEXT",  # where the objective raised an exception
     },
     # the newest state of the optimizer: one row
     "snapshot": {
@@ -64,6 +66,9 @@ TABLES: dict[str, dict[str, str]] = {
     "total": {"id": "INTEGER PRIMARY KEY", "rows": "INTEGER", "sum": "INTEGER"},
 }
 
+# Columns that an older file has not, with the version that added them. They stand behind the checksum in the table.
+ADDED: dict[str, dict[str, int]] = {"evaluation": {"traceback": 3}}
+
 PENDING, DONE, FAILED, TIMED_OUT, KNOWN = "pending", "done", "failed", "timed out", "known"
 STATUSES = (PENDING, DONE, FAILED, TIMED_OUT, KNOWN)
 
@@ -72,19 +77,41 @@ class DamagedRunFile(ValueError):
     """The file is not a run file, or it cannot be trusted."""
 
 
+def columns(table: str, version: int = VERSION) -> list[str]:
+    """The columns of a table and its checksum, as SQL expressions; those that a version has not are NULL."""
+    added = ADDED.get(table, {})
+    return [*("NULL" if added.get(name, 0) > version else name for name in TABLES[table]), "checksum"]
+
+
 def statements() -> list[str]:
     """The SQL that creates an empty run file."""
-    made = [f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {VERSION}"]
-    for table, columns in TABLES.items():
-        described = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-        made.append(f"CREATE TABLE {table} ({described}, checksum INTEGER NOT NULL)")
-    return made
+    made = [f"PRAGMA application_id = {APPLICATION_ID}"]
+    for table, kinds in TABLES.items():
+        first = ", ".join(f"{name} {kind}" for name, kind in kinds.items() if name not in ADDED.get(table, {}))
+        made.append(f"CREATE TABLE {table} ({first}, checksum INTEGER NOT NULL)")
+    return [*made, *upgrades(OLDEST)]
+
+
+def upgrades(version: int) -> list[str]:
+    """The SQL that makes a file of the newest version from one of another."""
+    made = [
+        f"ALTER TABLE {table} ADD COLUMN {name} {TABLES[table][name]}"
+        for table, names in ADDED.items()
+        for name, since in names.items()
+        if since > version
+    ]
+    return [*made, f"PRAGMA user_version = {VERSION}"]
 
 
 def insert(table: str) -> str:
     """The SQL that writes a row with its checksum; it replaces a row with the same key."""
-    places = ", ".join("?" * (len(TABLES[table]) + 1))
-    return f"INSERT OR REPLACE INTO {table} VALUES ({places})"
+    names = columns(table)
+    return f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def row_checksum(table: str, row: Sequence[object]) -> int:
+    """The checksum of a row. A row without a traceback has the one that it had before there were tracebacks."""
+    return checksum(row[:-1] if table == "evaluation" and row[-1] is None else row)
 
 
 def checksum(row: Sequence[object]) -> int:
