@@ -109,6 +109,19 @@ def test_errors_of_the_objective(problem, run_command):
     assert harmless(shown.stdout)
 
 
+def test_check(problem, run_command):
+    result = run_command(main, ["check", str(problem())])
+    assert result.exit_code == 0, result.stderr
+    assert all(text in result.stdout for text in ("x[i]", "[/]", "[b]problem.toml"))
+    assert harmless(result.stdout)
+
+
+def test_a_check_that_fails(problem, run_command):
+    failing = run_command(main, ["check", str(problem(body="    raise ValueError('[/] \\x1b[2J [red]')"))])
+    assert "[/] \\x1b[2J [red]" in failing.stdout
+    assert harmless(failing.stdout)
+
+
 def test_warnings_of_the_library(problem, run_command, monkeypatch):
     """Each command in a process of its own has a handler of its own."""
     monkeypatch.setattr(logging.getLogger(), "handlers", [])

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from mixcma.cli.common import FAILED, problem_of
+from mixcma.cli.common import FAILED, cell, plain, problem_of, terminal
 from mixcma.cli.run import trial
 from mixcma.search.progress import duration, value_text
 
@@ -21,16 +20,16 @@ def check(problem: Path) -> None:
     """Check the file PROBLEM and make one trial evaluation, at the point where a search starts by default."""
     described = problem_of(problem)
     params, call = trial(described)
-    console = Console(highlight=False)
+    console = terminal()
     table = Table("variable", "kind", "tried with")
     for name, variable in described.space.items():
-        table.add_row(name, variable.kind, value_text(params[name]))
+        table.add_row(cell(name), variable.kind, cell(value_text(params[name])))
     console.print(table)
     outcome = call.outcome
     if outcome.failed:
-        console.print(f"The trial evaluation failed: {outcome.error}", style="red", markup=False)
+        console.print(plain(f"The trial evaluation failed: {outcome.error}", "red"))
         if outcome.traceback is not None:
-            console.print(outcome.traceback, markup=False, soft_wrap=True)
+            console.print(plain(outcome.traceback), soft_wrap=True)
         sys.exit(FAILED)
     console.print(f"value {outcome.value:.8g}", end="")
     if outcome.constraints:
@@ -39,4 +38,4 @@ def check(problem: Path) -> None:
     budget = described.run["budget"]
     console.print(f", in {duration(call.seconds)}; {budget} evaluations on one worker would take "
                   f"{duration(budget * call.seconds)}.")  # fmt: skip
-    console.print(f"{problem} is ready: mixcma run {shlex.quote(str(problem))}", markup=False)
+    console.print(plain(f"{problem} is ready: mixcma run {shlex.quote(str(problem))}"))

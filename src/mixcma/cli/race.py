@@ -84,7 +84,7 @@ def race(
 
     Finished runs are kept in the folder of --out; the same command continues from there.
     """
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, markup=False, emoji=False)
     figures = drawing("mixcma.experiments.race.figures")
     racers = _installed_racers(console, methods)
     if against is not None and against not in racers:
@@ -121,7 +121,7 @@ def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
     """The racers whose package is installed; a sentence names each of the others."""
     for name in methods:
         if RACERS[name].version is None:
-            console.print(f"{name} is left out: {_not_installed(RACERS[name].package)}", markup=False)
+            console.print(f"{name} is left out: {_not_installed(RACERS[name].package)}")
     racers = [name for name in methods if RACERS[name].version is not None]
     if not racers:
         raise click.ClickException(f"none of the racers is installed; pip install {RACERS[methods[0]].package}")
@@ -132,7 +132,7 @@ def _possible_beds(console: Console, beds: Sequence[str]) -> list[str]:
     """The beds whose package is installed; a sentence names each of the others."""
     missing = {bed: BEDS[bed].package for bed in beds if not _is_installed(BEDS[bed].package)}
     for bed, package in missing.items():
-        console.print(f"{bed} is left out: {_not_installed(package)}", markup=False)
+        console.print(f"{bed} is left out: {_not_installed(package)}")
     return [bed for bed in beds if bed not in missing]
 
 
