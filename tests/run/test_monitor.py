@@ -8,11 +8,11 @@ import pytest
 
 from mixcma import Float, Int, Optimizer, Outcome, Space, Stopping
 from mixcma.core.stopping import flat_window
-from mixcma.run.monitor import RunMonitor
+from mixcma.run.monitor import PATIENCE_WITHOUT_FLOATS, RunMonitor
 from mixcma.run.outcome import read_outcomes
 
 DIMENSION, POPSIZE = 3, 6
-WINDOW = flat_window(DIMENSION, POPSIZE)
+WINDOW = flat_window(DIMENSION, POPSIZE, PATIENCE_WITHOUT_FLOATS)
 # (violation, value) of the best of a generation, in turns
 TURNS = {
     "values": [(0.0, 5.0), (0.0, 7.0)],

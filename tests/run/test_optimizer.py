@@ -563,7 +563,7 @@ def test_the_margin_finds_an_optimum_of_discrete_values_before_it_is_flat():
 def test_a_constant_objective_is_flat_after_the_window(value):
     optimizer = run(Optimizer(PLANE, seed=1), lambda p: value, 500)
     assert optimizer.stop.name == "flat"
-    assert optimizer.generation == 10 + 30 * 2 // 6
+    assert optimizer.generation == 10 + 15 * 2 // 6
 
 
 def test_without_a_tolerance_a_run_is_never_flat():

@@ -83,8 +83,9 @@ class Stopping:
     max_condition
         Stop when the condition number of C is above this.
     flat_tolerance
-        Stop when the best values of the last ``10 + 30 N / lambda`` generations differ by no more than this part
-        of the value, and of the run's whole improvement (or than rounding). None switches it off, as in the paper.
+        Stop when the best values of the last ``10 + 15 N / lambda`` generations (``10 + 30 N / lambda`` in a space
+        without floats) differ by no more than this part of the value, and of the run's whole improvement (or than
+        rounding). None switches it off, as in the paper.
     failing_generations
         Stop when so many generations in a row had no successful evaluation.
     """
@@ -103,8 +104,9 @@ NEAR_TARGET = 1e-3
 PAPER_STOPPING = Stopping(flat_tolerance=None)
 
 
-def flat_window(dimension: float, popsize: int) -> int:
-    return 10 + math.ceil(30 * dimension / popsize)
+def flat_window(dimension: float, popsize: int, per_coordinate: float) -> int:
+    """The number of generations that a run is judged by: so many evaluations per coordinate, and ten generations."""
+    return 10 + math.ceil(per_coordinate * dimension / popsize)
 
 
 def condition_number(state: GaussianState) -> Array:

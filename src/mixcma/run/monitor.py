@@ -21,6 +21,9 @@ from mixcma.core.stopping import (
 )
 from mixcma.run.outcome import NOTHING_YET, Order, Told
 
+# A run is judged by its last generations: so many evaluations per coordinate, and ten generations. Without floats
+# there are more, since the last values may have to be found one at a time.
+PATIENCE, PATIENCE_WITHOUT_FLOATS = 15.0, 30.0
 # A run whose integers have settled is given up where an earlier one is better by this many times its latest gain.
 HOPELESS_GAP = 3.0
 # In the window of flatness a frozen coordinate counts as this part of a live one.
@@ -54,7 +57,8 @@ class RunMonitor:
         self._dimension, self._floats, self._popsize = dimension, floats, popsize
         self._smallest = self._largest = self._variance = 1.0
         self._failed_generations = 0
-        window = flat_window(dimension, popsize)
+        self._per_coordinate = PATIENCE if floats else PATIENCE_WITHOUT_FLOATS
+        window = flat_window(dimension, popsize, self._per_coordinate)
         self._values, self._violations = Window(window), Window(window)
         self.set_varying(dimension)
 
@@ -154,8 +158,9 @@ class RunMonitor:
         """
         self._varying = varying
         n = varying if 0 < varying <= self._floats else self._dimension
-        self._window = flat_window(n, self._popsize)
-        self._flat_window = flat_window(n + FROZEN_COUNTS * (self._dimension - n), self._popsize)
+        self._window = flat_window(n, self._popsize, self._per_coordinate)
+        whole = n + FROZEN_COUNTS * (self._dimension - n)
+        self._flat_window = flat_window(whole, self._popsize, self._per_coordinate)
 
     def _forget(self) -> None:
         self._values.forget()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixcma.core.stopping import Window, flat_window
+from mixcma.experiments.race.racers.restarts import PATIENCE
 from mixcma.experiments.race.task import INFEASIBLE, FloatArray, Over, Scoreboard, Task
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def run_differential_evolution(task: Task, evaluate: Scoreboard) -> None:
 
 def _stagnation(task: Task, popsize: int) -> Callable[[OptimizeResult], None]:
     """A callback that ends a run, if a restart may follow, by the same rule as for all other racers."""
-    recent = Window(flat_window(task.dimension, popsize))
+    recent = Window(flat_window(task.dimension, popsize, PATIENCE))
 
     def ended(intermediate_result: OptimizeResult) -> None:
         recent.add(float(intermediate_result.fun))

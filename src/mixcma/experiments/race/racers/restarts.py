@@ -9,6 +9,9 @@ from typing import Protocol
 from mixcma.core.stopping import Window, flat_window
 from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 
+# A run may go on for so many evaluations per variable, and ten generations, without a better value.
+PATIENCE = 30.0
+
 
 class Generational(Protocol):
     """An optimiser that works generation by generation."""
@@ -36,7 +39,7 @@ def run_by_generations(begin: Begin, task: Task, evaluate: Scoreboard) -> None:
     popsize: int | None = None
     for run in itertools.count():
         optimiser = begin(task, task.start(run), popsize, task.seed_of(run))
-        recent = Window(flat_window(task.dimension, optimiser.popsize))
+        recent = Window(flat_window(task.dimension, optimiser.popsize, PATIENCE))
         while not optimiser.converged() and not (task.restarts and recent.is_flat(0.0)):
             recent.add(optimiser.step(evaluate))
         if not task.restarts:
