@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from cases import AGAIN, FAILED, INSIDE, TIMEOUT, WAYS, Params
+from cases import FAILED, INSIDE, TIMEOUT, WAYS, Params
 from registry import FOREVER, LIE, attack
 
 NOT_INSIDE = tuple(way for way in WAYS if way != INSIDE)
@@ -67,7 +67,7 @@ def raises_base_exception(p: Params) -> NoReturn:
     raise Foreign("neither an error nor an exit")
 
 
-@attack(AGAIN, ways=NOT_INSIDE)
+@attack(FAILED, ways=NOT_INSIDE)
 def raises_keyboard_interrupt(p: Params) -> NoReturn:
     """Raises KeyboardInterrupt, though nobody pressed a key."""
     raise KeyboardInterrupt
@@ -77,7 +77,7 @@ class Impostor(KeyboardInterrupt):
     """Looks like Ctrl-C."""
 
 
-@attack(AGAIN, ways=NOT_INSIDE)
+@attack(FAILED, ways=NOT_INSIDE)
 def raises_interrupt_of_its_own(p: Params) -> NoReturn:
     """Raises a subclass of KeyboardInterrupt."""
     raise Impostor

@@ -6,11 +6,12 @@ import json
 import os
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
 from mixcma import Bool, Float, Int, Space, minimize
-from mixcma.evaluation.command import Command
+from mixcma.evaluation.command import Command, read_value
 from mixcma.store import read
 
 PYTHON = sys.executable
@@ -52,6 +53,9 @@ def test_the_parameters_as_a_file():
         ('warming up\n{"a": {"b": [1, 4]}}', "json:a.b.1", 4.0),
         ("cost=3\ncost=4\n", "regex:cost=(.*)", 4.0),
         ("inf", "stdout", float("inf")),
+        ("+Infinity", "stdout", float("inf")),
+        ("-.5E-1", "stdout", -0.05),
+        ('{"cost": "2.5"}', "json:cost", 2.5),
     ],
 )
 def test_where_the_value_stands(printed, rule, value):
@@ -179,6 +183,9 @@ FAILING = {
     "prints nothing": (script("pass"), "empty"),
     "prints no number": (script("print('done')"), "'done'"),
     "prints NaN": (script("print('nan')"), "nan"),
+    "prints a date": (script("print('2024_01_01')"), "'2024_01_01'"),
+    "prints the digits of another script": (script("print(ascii(12)); print('\u0661\u0662')"), "expected a number"),
+    "prints a date in JSON": (script("""print('{"cost": "2024_01_01"}')""", value="json:cost"), "'2024_01_01'"),
     "exits 3": (script("import sys; print(1); print('out of licences', file=sys.stderr); sys.exit(3)"), "status 3"),
     "says why": (script("import sys; print('out of licences', file=sys.stderr); sys.exit(3)"), "out of licences"),
     "is killed": (script("import os; os.kill(os.getpid(), 9)"), "signal 9"),
@@ -250,6 +257,68 @@ def test_each_evaluation_in_its_folder_with_its_output_kept_on_failure(tmp_path)
         assert (folder / "stderr.txt").read_text() == "trouble\n"
         assert json.loads((folder / "params.json").read_text()) == PARAMS
     assert not (tmp_path / "runs" / "3" / "stdout.txt").exists()
+
+
+LEFT = {
+    "a link": "os.symlink('../../precious', name)",
+    "a link to nothing": "os.symlink('../../nothing', name)",
+    "a hard link": "os.link('../../precious', name)",
+    "a pipe": "os.mkfifo(name)",
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_what_a_failed_program_leaves_where_its_output_is_kept_is_replaced_and_not_followed(left, tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    text = f"""
+import os, sys
+print("hello"); print("trouble", file=sys.stderr)
+for name in ("stdout.txt", "stderr.txt"): {LEFT[left]}
+sys.exit(1)
+"""
+    outcome = script(text, workdir="runs/{id}", folder=str(tmp_path))(PARAMS, 1)
+    assert outcome.error.startswith("the program ended with exit status 1")
+    assert (tmp_path / "precious").read_text() == "kept"
+    assert not (tmp_path / "nothing").exists()
+    assert (tmp_path / "runs" / "1" / "stdout.txt").read_text() == "hello\n"
+    assert (tmp_path / "runs" / "1" / "stderr.txt").read_text() == "trouble\n"
+
+
+@pytest.mark.parametrize("text", ["os.mkdir('stdout.txt')", "shutil.rmtree(os.getcwd())"])
+def test_where_its_output_cannot_be_kept_the_error_is_still_that_of_the_program(text, tmp_path):
+    command = script(f"import os, shutil, sys; {text}; sys.exit(3)", workdir="runs/{id}", folder=str(tmp_path))
+    assert command(PARAMS, 1).error == "the program ended with exit status 3"
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_the_file_of_parameters_replaces_what_is_in_its_place(left, tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    where = {"workdir": "runs/{id}", "folder": str(tmp_path)}
+    leaving = script(f"import os; name = 'params.json'; os.remove(name); {LEFT[left]}; print(1)", **where)
+    assert leaving(PARAMS, 1).value == 1.0
+    reading = script("import json, sys; print(json.load(open(sys.argv[1]))['x'])", "{params}", **where)
+    assert reading(PARAMS, 1).value == 0.1
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
+def test_evaluations_that_share_a_folder_do_not_share_the_file_of_their_parameters(tmp_path):
+    text = "import sys; print(sys.argv[1]); sys.exit(1)"
+    command = script(text, "{params}", workdir="runs", folder=str(tmp_path))
+    paths = {command(PARAMS, id).error.rpartition(" ")[2] for id in (1, 2)}
+    assert len(paths) == 2
+
+
+@pytest.mark.parametrize("made", ["os.mkfifo('out.txt')", "os.mkdir('out.txt')", "os.symlink('/dev/zero', 'out.txt')"])
+def test_a_result_file_that_is_none_is_a_failed_evaluation(made, tmp_path):
+    command = script(f"import os; {made}", value="file:out.txt", workdir="runs/{id}", folder=str(tmp_path))
+    assert command(PARAMS, 1).error == "expected the file out.txt, but the program did not write it"
+
+
+def test_a_pipe_that_takes_the_place_of_the_result_file_while_it_is_read_does_not_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    os.mkfifo(tmp_path / "out.txt")
+    with pytest.raises(ValueError, match=r"expected a number in out\.txt, but it is empty"):
+        read_value("file:out.txt", b"", tmp_path)
 
 
 TEXT = """

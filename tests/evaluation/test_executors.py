@@ -349,6 +349,20 @@ def test_a_process_that_the_objective_forked_says_nothing(engine):
     assert minimize(objective, PLANE, budget=12, seed=1, workers=engine) == minimize(sphere(), PLANE, budget=12, seed=1)
 
 
+@on("dask client")
+def test_a_keyboard_interrupt_of_the_objective_is_a_failed_evaluation_and_harms_no_worker(engine, tmp_path):
+    calls = tmp_path / "calls"
+
+    def objective(p):
+        with open(calls, "a") as file:
+            file.write(f"{os.getpid()}\n")
+        raise KeyboardInterrupt
+
+    result = minimize(objective, PLANE, budget=6, seed=1, workers=engine)
+    assert (result.evaluations, result.failures, result.first_error) == (6, 6, "KeyboardInterrupt: ")
+    assert len(calls.read_text().split()) == 6
+
+
 # Executors that share this process
 
 

@@ -36,6 +36,9 @@ FAILURES = {
     "its own word for it": "Outcome(1.0, error='no mesh')",
     "a list": "[1.0]",
     "a constraint that is no number": "Outcome(1.0, [math.nan])",
+    "a value that is masked": "np.ma.masked",
+    "an array whose value is masked": "np.ma.array(1.0, mask=True)",
+    "a constraint that is masked": "Outcome(1.0, np.ma.array([1.0, 2.0], mask=[False, True]))",
     "a constraint that is not in a list": "Outcome(1.0, 2.0)",
     "constraints without axes": "Outcome(1.0, np.array(2.0))",
     "an exit": "sys.exit(1)",
@@ -45,6 +48,7 @@ ERRORS = {
     "minus infinity": "expected a number, but got -inf",
     "its own word for it": "no mesh",
     "a constraint that is no number": "expected numbers as constraints",
+    "a constraint that is masked": "expected numbers as constraints",
     "a constraint that is not in a list": "expected a list of constraints",
     "constraints without axes": "expected a list of constraints",
     "an exit": "SystemExit: 1",
@@ -212,6 +216,28 @@ def test_a_keyboard_interrupt_of_the_objective_ends_the_search():
         raise KeyboardInterrupt
 
     assert minimize(objective, PLANE, budget=6, seed=1).stop.name == "interrupted"
+
+
+class Impostor(KeyboardInterrupt):
+    pass
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Impostor], ids=lambda error: error.__name__)
+@on(2, "threads")
+def test_a_keyboard_interrupt_in_a_worker_that_no_ctrl_c_reaches_is_a_failed_evaluation(pool, error, tmp_path):
+    calls = tmp_path / "calls"
+    low = sorted(candidates(6))[3]
+
+    def objective(p):
+        with open(calls, "a") as file:
+            file.write(".")
+        if p["x"] >= low:
+            raise error("nobody pressed a key")
+        return p["x"] ** 2
+
+    result = minimize(objective, PLANE, budget=6, seed=1, workers=pool)
+    assert (result.evaluations, result.failures, len(calls.read_text())) == (6, 3, 6)
+    assert result.first_error == f"{error.__name__}: nobody pressed a key"
 
 
 @pytest.mark.parametrize("workers", [1, 2])

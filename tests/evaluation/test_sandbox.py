@@ -6,6 +6,7 @@ import fractions
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,6 +78,16 @@ def gone(path):
     pids = [int(line) for line in path.read_text().split()]
     assert pids
     return eventually(lambda: not any(alive(pid) for pid in pids))
+
+
+def assert_gone(path):
+    """As `gone`; but processes that have not ended are ended here."""
+    try:
+        assert gone(path)
+    finally:
+        for pid in map(int, path.read_text().split()):
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
 
 
 def alive(pid):
@@ -161,12 +172,7 @@ def test_a_timeout_ends_processes_that_left_the_group(kind, tmp_path):
 
     result = minimize(objective, PLANE, budget=1, seed=1, timeout=1.0)
     assert result.first_error == "timed out after 1 s"
-    try:
-        assert gone(started)
-    finally:
-        for pid in map(int, started.read_text().split()):
-            if alive(pid):
-                os.kill(pid, signal.SIGKILL)
+    assert_gone(started)
 
 
 def test_the_search_with_a_timeout_is_the_search_in_which_that_point_fails():
@@ -326,23 +332,122 @@ minimize(objective, PLANE, budget=12, seed=1, workers=2)
     with python(program) as owner:
         assert eventually(lambda: started.exists() and len(started.read_text().split()) == 4, 20)
         owner.kill()
-    try:
-        assert gone(started)
-    finally:
-        for pid in map(int, started.read_text().split()):
-            if alive(pid):
-                os.kill(pid, signal.SIGKILL)
+    assert_gone(started)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they cannot be found")
+@pytest.mark.parametrize("pool", [2, "process pool"])
+def test_when_the_searching_process_is_killed_daemons_end_too(pool, tmp_path):
+    started, ready = tmp_path / "started", tmp_path / "ready"
+    os.mkfifo(ready)
+    workers = "ProcessPoolExecutor(2)" if pool == "process pool" else pool
+    program = f"""
+from concurrent.futures import ProcessPoolExecutor
+def objective(p):
+    subprocess.run(["sh", "-c", "setsid sh -c 'echo $$ > {started}; exec sleep 60' &"], check=True)
+    with open({str(ready)!r}, "w") as file:
+        file.write(".")
+    time.sleep(60)
+minimize(objective, PLANE, budget=1, seed=1, workers={workers}, timeout=60.0)
+"""
+    with python(program, start_new_session=True) as owner:
+        assert ready.read_text() == "."
+        assert eventually(lambda: started.exists() and started.read_text().endswith("\n"))
+        os.killpg(owner.pid, signal.SIGKILL)  # the workers of a pool are in its group, and sandboxes are not
+    assert_gone(started)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they cannot be found")
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda: None,
+        lambda: os._exit(3),
+        lambda: os.killpg(0, signal.SIGKILL),
+        lambda: (os.kill(os.getppid(), signal.SIGTERM), time.sleep(60)),
+    ],
+    ids=["lives on", "exits", "kills its group", "ends its keeper"],
+)
+def test_daemons_end_with_the_sandbox_they_come_from(end, tmp_path):
+    started, ready = tmp_path / "started", tmp_path / "ready"
+    os.mkfifo(ready)
+
+    def objective(p):
+        daemon = f"setsid sh -c 'echo $$ >> {started}; echo > {ready}; exec sleep 60' &"
+        subprocess.run(["sh", "-c", daemon], check=True)
+        ready.read_text()
+        end()
+        return p["x"] ** 2
+
+    minimize(objective, PLANE, budget=1, seed=1, workers=2)
+    assert_gone(started)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they cannot be found")
+def test_a_pool_worker_that_exits_ends_what_its_sandboxes_left(tmp_path):
+    started, ready = tmp_path / "started", tmp_path / "ready"
+    os.mkfifo(ready)
+
+    def objective(p):
+        daemon = f"setsid sh -c 'echo $$ >> {started}; echo > {ready}; exec sleep 60' &"
+        subprocess.run(["sh", "-c", daemon], check=True)
+        ready.read_text()
+        return p["x"] ** 2
+
+    with processes(1) as pool:
+        minimize(objective, PLANE, budget=1, seed=1, workers=pool, timeout=60.0)
+    assert_gone(started)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux sees to it")
+def test_a_worker_ends_if_its_keeper_is_killed(tmp_path):
+    started = tmp_path / "started"
+
+    def objective(p):
+        if not os.path.exists(started):
+            child = subprocess.Popen(["sleep", "60"])
+            with open(started, "w") as file:
+                file.write(f"{child.pid}\n{os.getpid()}\n")
+            os.kill(os.getppid(), signal.SIGKILL)
+            re.match("(a+)+$", "a" * 64 + "b")  # it takes years
+        return p["x"] ** 2
+
+    assert minimize(objective, PLANE, budget=2, seed=1, workers=2).failures == 0
+    assert_gone(started)
+
+
+def test_a_keeper_that_does_not_end_the_sandbox_is_killed(monkeypatch):
+    monkeypatch.setattr("mixcma.evaluation.sandbox.LONGEST_END", 0.1)
+
+    def objective(p):
+        os.kill(os.getppid(), signal.SIGSTOP)
+        return p["x"] ** 2
+
+    assert minimize(objective, PLANE, budget=2, seed=1, workers=2).failures == 0
+    # the fixture finds what is left
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans are not adopted")
-def test_a_sandbox_that_has_adopted_too_many_processes_is_replaced(tmp_path, monkeypatch):
+def test_orphans_that_have_ended_keep_no_numbers():
+    def objective(p):
+        subprocess.run(["sh", "-c", "true & true &"], check=True)
+        keeper = psutil.Process(os.getppid())
+        return float(eventually(lambda: len(keeper.children(recursive=True)) == 1))
+
+    result = minimize(objective, PLANE, budget=4, seed=1, timeout=60.0)
+    assert (result.failures, result.value) == (0, 1.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they cannot be found")
+def test_a_sandbox_that_holds_too_many_ended_processes_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr("mixcma.evaluation.sandbox.LOOK_FOR_ENDED_EVERY", 1)
     monkeypatch.setattr("mixcma.evaluation.sandbox.MOST_ENDED", 1)
     used = tmp_path / "used"
 
     def objective(p):
-        subprocess.run(["sh", "-c", "true &"], check=True)
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)  # until the orphan has ended
+        if not (child := os.fork()):
+            os._exit(0)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # until it has ended
         with open(used, "a") as file:
             file.write(f"{os.getpid()}\n")
         return p["x"] ** 2
@@ -358,7 +463,8 @@ def test_the_death_of_a_pool_worker_ends_the_sandbox_it_held(tmp_path):
         if not os.path.exists(started):
             with open(started, "w") as file:
                 file.write(f"{os.getpid()}\n")
-            os.kill(os.getppid(), signal.SIGKILL)
+            _, pool_worker, *_ = psutil.Process().parents()  # behind the keeper of this sandbox
+            pool_worker.kill()
             time.sleep(60)
         return p["x"] ** 2
 
@@ -368,7 +474,16 @@ def test_the_death_of_a_pool_worker_ends_the_sandbox_it_held(tmp_path):
     assert gone(started)
 
 
-def test_a_process_that_ends_while_a_fork_of_it_holds_the_connection_is_noticed_and_the_fork_ended(tmp_path):
+@pytest.fixture
+def blocked(request):
+    """Signals that are blocked during a test."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, request.param)
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.mark.parametrize("blocked", [[], [signal.SIGCHLD]], indirect=True, ids=["no signal", "SIGCHLD"])
+def test_a_process_that_ends_while_a_fork_of_it_holds_the_connection_is_noticed_and_the_fork_ended(blocked, tmp_path):
     started = tmp_path / "started"
 
     def objective(p):
@@ -383,12 +498,7 @@ def test_a_process_that_ends_while_a_fork_of_it_holds_the_connection_is_noticed_
     result = minimize(objective, PLANE, budget=1, seed=1, workers=2)
     assert result.failures == 1
     assert "exit status 3" in result.first_error
-    try:
-        assert gone(started)
-    finally:
-        for pid in map(int, started.read_text().split()):
-            if alive(pid):
-                os.kill(pid, signal.SIGKILL)
+    assert_gone(started)
 
 
 def test_what_an_idle_process_left_running_ends_when_that_process_is_killed(tmp_path):
@@ -407,12 +517,7 @@ def test_what_an_idle_process_left_running_ends_when_that_process_is_killed(tmp_
             assert eventually(lambda: not alive(sandbox.pid))  # noqa: B023 called at once
 
     minimize(objective, PLANE, budget=12, seed=1, popsize=4, workers=2, callback=kill_idle)
-    try:
-        assert gone(started)
-    finally:
-        for pid in map(int, started.read_text().split()):
-            if alive(pid):
-                os.kill(pid, signal.SIGKILL)
+    assert_gone(started)
 
 
 # What the objective says and returns
@@ -536,14 +641,43 @@ def test_an_objective_that_exits_has_failed(workers, status):
         (os.abort, "signal SIGABRT"),
         (lambda: signal.raise_signal(signal.SIGSEGV), "signal SIGSEGV"),
         (lambda: os.closerange(3, 200), "died"),
+        (lambda: os.execvp("sleep", ["sleep", "60"]), "died"),
     ],
-    ids=["exits", "aborts", "crashes", "closes every file"],
+    ids=["exits", "aborts", "crashes", "closes every file", "becomes another program"],
 )
 def test_a_crash_is_a_failed_evaluation_that_says_how_the_process_ended(crash, said):
     result = minimize(lambda p: crash(), PLANE, budget=1, seed=1, timeout=20.0)
     assert (result.evaluations, result.failures) == (1, 1)
     assert "died 3 times" in result.first_error
     assert said in result.first_error
+
+
+def replacing_every_file():
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3, 64):
+        os.dup2(null, number)
+    return 1.0
+
+
+def closing_every_file_beside_a_thread():
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    os.closerange(3, 64)
+    return 1.0
+
+
+@pytest.mark.parametrize("harm", [replacing_every_file, closing_every_file_beside_a_thread])
+def test_a_worker_that_has_lost_its_connection_ends_and_its_evaluation_is_repeated(harm, tmp_path):
+    done = tmp_path / "done"
+
+    def objective(p):
+        if not done.exists():
+            done.touch()
+            return harm()
+        return p["x"] ** 2
+
+    result = minimize(objective, PLANE, budget=2, seed=1, workers=2)
+    assert (result.evaluations, result.failures) == (2, 0)
+    assert result.value == min(p["x"] ** 2 for p in points(2))
 
 
 # Exceptions

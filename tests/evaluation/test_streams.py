@@ -95,12 +95,23 @@ def test_what_workers_cannot_print_fails_no_evaluation(stream, tmp_path):
     assert statuses(tmp_path) == ["done"] * 6
 
 
+def leave(*_):
+    raise SystemExit
+
+
+class Jammed:
+    """A stream that calls for the end of the program whatever is done with it."""
+
+    write = flush = close = fileno = isatty = leave
+
+
 CLOSINGS = {
     "closed": lambda: sys.stdout.close(),
     "missing": lambda: setattr(sys, "stdout", None),
     "both closed": lambda: (sys.stdout.close(), sys.stderr.close()),
     "closed below Python": lambda: (os.close(1), os.close(2)),
     "not streams": lambda: setattr(sys, "stdout", 3),
+    "jammed": lambda: setattr(sys, "stdout", Jammed()),
 }
 
 

@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 
 def call(objective: Callable[..., object], params: dict[str, Any], id: int) -> Call:
-    """Call the objective. Whatever it raises has failed this evaluation, except that a Ctrl-C is passed on."""
+    """Call the objective, and return what it raises, whatever that is."""
     started, clock, process = time.time(), time.perf_counter(), os.getpid()
     try:
         takes_id = getattr(objective, TAKES_ID, False) is True  # a proxy may claim to have any attribute
@@ -38,8 +38,6 @@ def call(objective: Callable[..., object], params: dict[str, Any], id: int) -> C
     except BaseException as error:
         if os.getpid() != process:
             end_fork(error)
-        if isinstance(error, KeyboardInterrupt):
-            raise
         return Call(None, error, started, _since(clock))
     if os.getpid() != process:
         end_fork()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import math
@@ -76,11 +77,15 @@ class Command:
     @property
     def shared_file(self) -> str | None:
         """A file that all evaluations write and read at the same place; None if there is none."""
-        own_folder = self.workdir is not None and "id" in placeholders(self.workdir)
         for path in self._files:
-            if not own_folder or not _inside(Path(path), Path()):
+            if not self._own_folder or not _inside(Path(path), Path()):
                 return path
         return None
+
+    @property
+    def _own_folder(self) -> bool:
+        """Whether each evaluation has a folder to itself."""
+        return self.workdir is not None and "id" in placeholders(self.workdir)
 
     @property
     def _files(self) -> list[str]:
@@ -95,7 +100,7 @@ class Command:
                 if self.workdir is not None:
                     workdir.mkdir(parents=True, exist_ok=True)
                 stale = {path: _cleared(workdir, path) for path in self._files}
-                written = _write_params(params, workdir if self.workdir is not None else Path(scratch))
+                written = _write_params(params, workdir if self._own_folder else Path(scratch))
                 here = str(Path(self.folder).resolve())
                 arguments = [fill(part, params, id=id, params_file=written, here=here) for part in self.arguments]
                 output, errors, status = _run(arguments, workdir, Path(self.folder))
@@ -106,8 +111,9 @@ class Command:
                 return failure(str(error))
             outcome = self._outcome(output, errors, status, workdir, stale)
         if outcome.failed and self.workdir is not None:
-            (workdir / "stdout.txt").write_bytes(output)
-            (workdir / "stderr.txt").write_bytes(errors)
+            for name, written_there in (("stdout.txt", output), ("stderr.txt", errors)):
+                with contextlib.suppress(OSError):  # why the program failed matters more
+                    _replace(workdir / name, written_there)
         return outcome
 
     def _remedy(self, error: OSError) -> str:
@@ -216,9 +222,16 @@ def as_argument(value: Value) -> object:
 
 
 def _write_params(params: Params, folder: Path) -> Path:
-    path = (folder / PARAMS_FILE).resolve()
-    path.write_text(json.dumps(params))
+    path = folder.resolve() / PARAMS_FILE
+    _replace(path, json.dumps(params).encode())
     return path
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a new file. Whatever a program left in its place is removed: a link is not followed, nor a pipe opened."""
+    path.unlink(missing_ok=True)
+    with path.open("xb") as file:
+        file.write(content)
 
 
 def _run(arguments: Sequence[str], workdir: Path, folder: Path) -> tuple[bytes, bytes, int | None]:
@@ -371,13 +384,23 @@ def _file(workdir: Path, name: str) -> str:
     path = workdir / name
     if not path.is_file():
         raise ValueError(f"expected the file {name}, but the program did not write it")
-    if path.stat().st_size > LARGEST_OUTPUT:
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        content = file.read(LARGEST_OUTPUT + 1)
+    if len(content) > LARGEST_OUTPUT:
         raise ValueError(f"expected a number in {name}, but it is larger than {LARGEST_OUTPUT // 2**20} MB")
-    return _text(path.read_bytes())
+    return _text(content)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file, also if a process that the program left behind has just put a pipe in its place."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _number(found: object, where: str) -> float:
+    """A number as a program would print it. Python's float also reads 2024_01_01 and the digits of other scripts."""
     try:
+        if isinstance(found, str) and (not found.isascii() or "_" in found):
+            raise ValueError
         number = float(found)  # type: ignore[arg-type]  # float() checks it
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"expected a number in {where}, but got {_shown(found)}") from None

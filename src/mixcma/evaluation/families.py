@@ -1,4 +1,7 @@
-"""Processes and their descendants, also those that left the process group; where there is no /proc, none are found."""
+"""Processes and their descendants, also those that left the process group; where there is no /proc, none are found.
+
+Sandboxes load this file by itself, so it imports nothing from mixcma and nothing that is slow to import.
+"""
 
 from __future__ import annotations
 
@@ -45,18 +48,26 @@ def _processes() -> list[tuple[int, int, str]]:
 
 
 def end_family(leader: int) -> None:
-    """End a process that leads a group, its group, and its descendants outside the group.
+    """End a process that leads a group, its descendants, and its group.
 
-    The leader adopts descendants whose parents end (sandbox_child.py), so they stay in the family. It is stopped
-    first: it then starts nothing new, and keeps the numbers of those that end from being given to others.
+    It is stopped first: it then starts nothing new, and keeps the numbers of those that end from being given to others.
     """
     _signal(os.kill, leader, signal.SIGSTOP)
+    end_descendants(leader)
+    end_group(leader)
+
+
+def end_descendants(ancestor: int) -> None:
+    """End all descendants of a process that adopts those whose parents end, so that none can leave the family."""
     for _ in range(MOST_ROUNDS):
-        running = family_of(leader).running
+        running = family_of(ancestor).running
         for pid in running:
             _signal(os.kill, pid, signal.SIGKILL)
         if not running:
             break
+
+
+def end_group(leader: int) -> None:
     _signal(os.killpg, leader, signal.SIGKILL)
 
 

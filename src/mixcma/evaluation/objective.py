@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -36,10 +37,29 @@ class CallResult:
 
 
 def evaluate(objective: Callable[..., object], params: Params, id: int) -> CallResult:
-    """Call the objective with its own copy of `params`; if it raises, the evaluation has failed."""
+    """Call the objective with its own copy of `params`; if it raises, the evaluation has failed.
+
+    A KeyboardInterrupt is taken for Ctrl-C and passed on.
+    """
     returned, error, started, seconds = call(objective, dict(params), id)
     if error is None:
         return CallResult(outcome_of(returned), started, seconds)
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return _failed(error, started, seconds)
+
+
+def evaluate_in_worker(objective: Callable[..., object], params: Params, id: int) -> CallResult:
+    """As `evaluate`; but a KeyboardInterrupt is passed on only in the main thread, which alone receives a Ctrl-C."""
+    returned, error, started, seconds = call(objective, dict(params), id)
+    if error is None:
+        return CallResult(outcome_of(returned), started, seconds)
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        raise error
+    return _failed(error, started, seconds)
+
+
+def _failed(error: BaseException, started: float, seconds: float) -> CallResult:
     return CallResult(failure(error_text(error), traceback_text(error)), started, seconds, error)
 
 
@@ -93,7 +113,7 @@ class Portable:
         """There is nothing to load: the objective is here."""
 
     def __call__(self, params: Params, id: int) -> CallResult:
-        return evaluate(self.objective, params, id)
+        return evaluate_in_worker(self.objective, params, id)
 
     def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
         return Arrived, (self.pickled(),)
@@ -109,7 +129,7 @@ class Arrived:
         _loaded(self.payload)
 
     def __call__(self, params: Params, id: int) -> CallResult:
-        result = evaluate(_loaded(self.payload), params, id)
+        result = evaluate_in_worker(_loaded(self.payload), params, id)
         if not isinstance(result.exception, BaseException):
             return result
         return replace(result, exception=pickled_exception(result.exception, result.outcome.traceback))

@@ -1,7 +1,8 @@
 """Sandboxes: processes that evaluate, and that can be ended without harm to anything else.
 
-An evaluation that hangs, crashes or uses up the memory takes only its sandbox with it. The sandbox leads its own
-process group, so the processes that the objective started end with it; on Linux also those that left the group.
+An evaluation that hangs, crashes or uses up the memory takes only its sandbox with it. The process that is started here
+is the keeper of the sandbox (sandbox_child.py): it ends with the one that evaluates and in the same way, and ends all
+processes that the objective started; on Linux also those that left the group.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ PROGRAM = Path(__file__).with_name("sandbox_child.py")
 LONGEST_START = 120.0
 # Seconds between two checks, while the owner waits, that the process is still there.
 LOOK_EVERY = 1.0
+# A sandbox that has not ended by itself this many seconds after the owner has hung up is killed.
+LONGEST_END = 10.0
 # Every so many evaluations, a sandbox that holds this many ended descendants is replaced (`Sandbox.worn`).
 LOOK_FOR_ENDED_EVERY, MOST_ENDED = 200, 1000
 # An answer has at most this many bytes; whatever announces more is none.
@@ -57,7 +60,7 @@ class Sandbox:
 
     def __init__(self, payload: bytes) -> None:
         self._calls = 0
-        self._ending = threading.RLock()
+        self._ending = threading.Lock()
         self._start()
         try:
             request = self._ask(sys.path, payload)
@@ -74,7 +77,7 @@ class Sandbox:
             raise UnsendableObjective(unloadable(error))
 
     def _start(self) -> None:
-        """Start the process. Nothing is ever sent through the lifeline: it says that this process lives."""
+        """Start the process. Nothing is ever sent through the lifeline: when it is closed, the sandbox ends itself."""
         self._connection, its_connection = (Connection(above_streams(end.detach())) for end in socket.socketpair())
         reading, writing = map(above_streams, os.pipe())
         self._lifeline = Connection(writing, readable=False)
@@ -90,12 +93,19 @@ class Sandbox:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs. It is not reaped here: until it is, no other group can have its number."""
+        """Whether the process runs and shall go on. It is not reaped here: until it is, nobody else has its number."""
+        if self._lifeline.closed:
+            return False
         if not hasattr(os, "waitid"):  # macOS
             return self._process.poll() is None
         if self._process.returncode is not None:
             return False
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be asked something: it runs, and has nothing to say, not even that the worker has ended."""
+        return self.alive and not self._connection.poll(0)
 
     def call(self, params: Params, id: int, timeout: float | None) -> CallResult:
         """Evaluate. After `timeout` seconds the process and its descendants are ended, and the evaluation has failed.
@@ -148,22 +158,24 @@ class Sandbox:
 
     @property
     def worn(self) -> bool:
-        """Whether it has adopted so many descendants that their numbers may run out.
+        """Whether it holds so many processes that have ended that their numbers may run out.
 
-        They have ended, but the sandbox cannot ask how: the objective may still want to, about its own children.
+        The sandbox cannot ask how they ended: the objective may still want to, about its own children.
         """
         return self._calls % LOOK_FOR_ENDED_EVERY == 0 and len(family_of(self._process.pid).ended) >= MOST_ENDED
 
     def kill(self) -> None:
         """End the process and its descendants, from any thread; a thread that waits for an answer finds it gone."""
         with self._ending:
-            if self._process.returncode is None:  # otherwise another process may have the number by now
-                end_family(self._process.pid)
+            self._lifeline.close()
 
     def end(self) -> str:
         """Kill the process and clean up; returns how the process ended."""
-        with self._ending:
-            self.kill()
+        self.kill()
+        try:
+            code = self._process.wait(LONGEST_END)
+        except subprocess.TimeoutExpired:  # somebody has stopped it, for instance
+            end_family(self._process.pid)
             code = self._process.wait()
         self._hang_up()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
@@ -250,7 +262,7 @@ class Sandboxes:
         """End all sandboxes, including those that are evaluating."""
         with self._lock:
             self._closed = True
-            for sandbox in self._busy:
+            for sandbox in (*self._busy, *self._idle):
                 sandbox.kill()
             while self._idle:
                 self._idle.pop().end()
@@ -259,7 +271,7 @@ class Sandboxes:
         with self._lock:
             while self._idle:
                 sandbox = self._idle.pop()
-                if sandbox.alive:
+                if sandbox.ready:
                     self._busy.add(sandbox)
                     return sandbox
                 sandbox.end()
@@ -274,7 +286,7 @@ class Sandboxes:
     def _give_back(self, sandbox: Sandbox) -> None:
         with self._lock:
             self._busy.discard(sandbox)
-            keep = sandbox.alive and not self._closed and not sandbox.worn
+            keep = not self._closed and sandbox.ready and not sandbox.worn
             if keep:
                 self._idle.append(sandbox)
         if not keep:

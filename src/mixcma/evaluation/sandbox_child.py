@@ -1,8 +1,10 @@
 """The program inside a sandbox: it evaluates what it is sent, until its owner hangs up.
 
-It runs as a script and, if it can, imports nothing from mixcma, so it starts fast. It answers with plain numbers and
-texts, or with an `Outcome` of such: the owner never runs code of what the objective returned. It leads a process group,
-so its children end with it.
+A sandbox is two processes. The worker evaluates. Its parent, the keeper, only waits: when the worker ends, or when the
+owner is gone or wants the sandbox to end, the keeper ends all that is left.
+
+The program runs as a script and, if it can, imports nothing from mixcma, so it starts fast. It answers with plain
+numbers and texts, or with an `Outcome` of such: the owner never runs code of what the objective returned.
 """
 
 from __future__ import annotations
@@ -13,26 +15,31 @@ import io
 import os
 import pickle
 import queue
+import select
 import signal
 import sys
 import threading
+import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from mixcma.evaluation import calling
+    from mixcma.evaluation import calling, families
 
 # An idle sandbox ends after this many seconds; its owner starts another when it needs one.
 LONGEST_IDLE = 60.0
+# A keeper that receives one of these signals ends the sandbox.
+TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # The number of the request to Linux that a process adopt its descendants whose parents end (prctl.h).
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
-    connection, lifeline = Connection(int(sys.argv[1])), int(sys.argv[2])
-    _end_with_owner(lifeline)
-    _adopt_orphans()
+    number, lifeline = map(int, sys.argv[1:])
+    _start_worker(number, lifeline)
+    os.set_inheritable(number, False)  # if another program replaces this one, or is left behind, it has no connection
+    connection, opened = Connection(number), _identity(number)
     sys.stdout, sys.stderr = _forgiving(sys.stdout, 1), _forgiving(sys.stderr, 2)
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, requests), daemon=True).start()
@@ -44,18 +51,93 @@ def main() -> None:
             request, params, id = pickle.loads(requests.get(timeout=LONGEST_IDLE))
         except queue.Empty:
             _end()
-        connection.send_bytes(pickle.dumps((request, *_answer(objective, params, id))))
+        answer = pickle.dumps((request, *_answer(objective, params, id)))
+        if _identity(number) != opened:  # the objective has put another file in its place
+            _end()
+        connection.send_bytes(answer)
 
 
-# What ties it to its owner and its descendants to it
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
 
 
-def _end_with_owner(lifeline: int) -> None:
-    """Let the kernel kill this process group when the owner is gone, even while C code holds the interpreter's lock.
+# The keeper
 
-    Nobody writes to this pipe. When the owner ends, in whatever way, its end is closed, and Linux sends the signal
-    of asynchronous input to the group. PR_SET_PDEATHSIG would not do: it comes when the *thread* ends that started
-    this process, and it ends this process alone and not its children. Elsewhere than on Linux, `_listen` has to do.
+
+def _start_worker(connection: int, lifeline: int) -> None:
+    """Fork the worker, and return in it alone: this process stays behind as its keeper.
+
+    Nothing is ever written to a lifeline. When the process that holds its other end is gone, in whatever way, there is
+    an end of file to read.
+    """
+    _adopt_orphans()
+    reading, writing = os.pipe()
+    worker = os.fork()
+    if worker:
+        os.close(connection)
+        os.close(reading)
+        _keep(worker, lifeline)
+    os.close(lifeline)
+    os.close(writing)
+    os.setsid()
+    _end_with_keeper(reading)
+
+
+def _keep(worker: int, lifeline: int) -> NoReturn:
+    """Wait until the worker has ended or the owner has hung up; end all that is left, and end as the worker did."""
+    waking, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, *TO_END):
+        signal.signal(number, lambda *_: None)  # its number can be read from the pipe
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the owner may have blocked some
+    while (status := _reaped(worker)) is None:
+        ready, _, _ = select.select([lifeline, waking], [], [])
+        if lifeline in ready or not set(os.read(waking, 4096)).isdisjoint(TO_END):
+            break
+    families.end_descendants(os.getpid())
+    families.end_group(worker)  # where descendants cannot be found
+    _end_as(os.waitpid(worker, 0)[1] if status is None else status)
+
+
+def _reaped(worker: int) -> int | None:
+    """Reap every child that has ended, most of them adopted; the status of the worker if it is one of them."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == worker:
+                status = ended[1]
+    return status
+
+
+def _end_as(status: int) -> NoReturn:
+    """End with the exit status of another process, or of the signal that it died of."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # one core file is enough
+        with contextlib.suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code & 0xFF)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of descendants whose own parent ends, so that they are found when this family is ended."""
+    if sys.platform == "linux":
+        with contextlib.suppress(ImportError, OSError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_with_keeper(lifeline: int) -> None:
+    """Let the kernel kill this process group if its keeper is killed, even while C code holds the interpreter's lock.
+
+    At the end of the pipe, Linux sends the signal of asynchronous input to the group. PR_SET_PDEATHSIG would end this
+    process alone and not its children. Elsewhere than on Linux, `_listen` has to do.
     """
     import fcntl
 
@@ -66,17 +148,11 @@ def _end_with_owner(lifeline: int) -> None:
             fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def _adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends, so that the owner finds them when it ends this family."""
-    if sys.platform == "linux":
-        with contextlib.suppress(ImportError, OSError, AttributeError):
-            import ctypes
-
-            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+# The worker
 
 
 def _listen(connection: Connection, requests: queue.SimpleQueue[bytes]) -> None:
-    """Pass requests on; when the owner is gone, end this process and all that it started."""
+    """Pass requests on; when the owner has hung up, end."""
     try:
         while True:
             requests.put(connection.recv_bytes())
@@ -85,7 +161,7 @@ def _listen(connection: Connection, requests: queue.SimpleQueue[bytes]) -> None:
 
 
 def _end() -> NoReturn:
-    """End this process and all that it started."""
+    """End this process and its group; its keeper ends the rest."""
     os.killpg(0, signal.SIGKILL)
     raise SystemExit  # it is not reached
 
@@ -112,7 +188,7 @@ def _forgiving(stream: Any, descriptor: int) -> io.TextIOWrapper:
 def _flush() -> None:
     """The signal that ends this process does not flush buffers. The objective may have replaced or closed them."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(BaseException):
             stream.flush()
 
 
@@ -130,7 +206,7 @@ def _beside(name: str) -> Any:
 
 
 if not TYPE_CHECKING:
-    calling = _beside("calling")
+    calling, families = _beside("calling"), _beside("families")
 
 
 def _loaded(payload: bytes) -> tuple[Any, str | None]:
@@ -175,5 +251,9 @@ def _plain(returned: object) -> object:
 if __name__ == "__main__":
     try:
         main()
-    except ConnectionError:  # the owner is gone
-        _end()
+    except ConnectionError:
+        pass  # the owner is gone
+    except BaseException:
+        with contextlib.suppress(BaseException):
+            traceback.print_exc()
+    _end()  # Python itself would wait for threads that the objective has left behind

@@ -126,6 +126,8 @@ def _real(given: object) -> float | None:
     if type(given) is float:
         return given if given == given else None
     if getattr(given, "shape", None) == () and hasattr(given, "item"):
+        if getattr(given, "mask", False):  # a value of numpy.ma that is missing; item() would make up a number
+            return None
         given = given.item()
     if not isinstance(given, numbers.Real):
         return None
