@@ -201,7 +201,7 @@ def test_a_search_that_is_stopped_after_every_evaluation_goes_on_as_if_nothing_h
 
 def test_the_cases_are_what_they_are_called():
     ended = {name: CASES[name].search() for name in CASES}
-    assert len(ended["restarts"].runs) == 3
+    assert len(ended["restarts"].runs) == 4
     assert (len(ended["restarts until the last"].runs), ended["restarts until the last"].stop.name) == (2, "flat")
     assert ended["exhausted"].stop.name == "exhausted"
     assert ended["target"].stop.name == "target"
