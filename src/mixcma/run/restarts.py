@@ -35,8 +35,8 @@ def start_mean(encoding: Encoding, seed: int, run: int) -> NDArray[np.float64]:
     """The latent mean of a run: the space's own for the first, then random.
 
     Every second restart begins within two standard deviations of the space's own mean, the others anywhere within the
-    bounds. These differ only where a user gave a standard deviation: it says where the optimum is expected, but it may
-    be wrong. A float without bounds always begins near its mean.
+    bounds. These differ only where a user gave a mean or a standard deviation: they say where the optimum is expected,
+    but they may be wrong. A float without bounds always begins near its mean.
     """
     if run == 0:
         return encoding.initial_mean

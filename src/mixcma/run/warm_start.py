@@ -20,7 +20,7 @@ History = Iterable[tuple[Mapping[str, Any], float | Outcome | None]]
 # the range (Nomura et al., Warm Starting CMA-ES for Hyperparameter Optimization, AAAI 2021).
 PROMISING = 0.1
 NEIGHBOURHOOD = 0.1
-# Both values of a boolean begin with at least this probability, whatever its mean.
+# Both values of a variable that has two begin with at least this probability, whatever its mean.
 SMALLEST_START = 0.1
 
 

@@ -12,7 +12,7 @@ from mixcma.core.categories import margin_of
 from mixcma.core.namespace import Array
 from mixcma.core.strategy import Strategy, expected_norm
 
-# C learns with at least this rate, divided by n.
+# C learns with at least this rate, divided by n, unless n is so small that (1 - c_1) / 2 is less.
 LEAST_LEARNT = 0.4
 # A group of fewer live coordinates has a step size of its own only in part.
 WHOLE_GROUP = 5
@@ -31,7 +31,7 @@ class MixConstants(NamedTuple):
     group_share: Array | float  # min(1, min(n_x, n_z) / 5)
     c_sigma: Array | float
     chi: Array | float
-    long: Array | float  # 1 + 1 / sqrt(n): chance alone does not make p_sigma longer than so many chi
+    long: Array | float  # 1 + 1 / sqrt(n), the allowance for chance: only p_sigma longer than so many chi is long
     c_1: Array | float
     c_c: Array | float
     c_mu: Array | float

@@ -1,4 +1,4 @@
-"""mix, steps 4 to 8 (docs/mix.md): path, growth, mean, step sizes and covariance of the live coordinates.
+"""mix, steps 4 to 8 and 13 (docs/mix.md): path, growth, mean, step sizes, covariance and scale of the live coordinates.
 
 Frozen coordinates take part in none of it: y, z and the paths are 0 there.
 """

@@ -17,7 +17,7 @@ SMALLEST_OFFSET = 2.0**-80
 
 
 def draw(setting: MixSetting, state: MixState, noise: Noise) -> Sample:
-    """Steps 1 to 3. t_ij is noise.geometric, s_ij is noise.sign."""
+    """Steps 1 to 3. The uniforms s_ij and t_ij are noise.sign and noise.geometric, called so for CMA-ES-IM."""
     xp, coordinates, partition = namespace(state.m), setting.coordinates, setting.partition(state)
     varies = candidates_that_vary(setting, state)
     xi = noise.normal if setting.has_floats else noise.normal * varies
@@ -58,7 +58,7 @@ def with_choices(setting: MixSetting, state: MixState, v: Array, s: Array, varie
 
 
 def mutation_counts(partition: Partition, state: MixState, xi: Array) -> Array:
-    """Step 2: k_i (..., L), how many frozen coordinates of a candidate are mutated, so that P(k_i >= k) = q / k^2.
+    """Step 2: k_i (..., L), how many mutations a candidate aims at, so that P(k_i >= k) = q / k^2.
 
     The Gaussian does not use the normals of frozen coordinates, so they decide it.
     """
