@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mixcma.cli.check import check
+from mixcma.cli.common import fail, unwritable
 from mixcma.cli.export import export
 from mixcma.cli.init import init
 from mixcma.cli.race import race
@@ -15,7 +18,19 @@ from mixcma.cli.salvage import salvage
 from mixcma.cli.show import show
 
 
-@click.group()
+class Commands(click.Group):
+    """A group whose commands end with a sentence where standard output cannot be written."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError) or error.filename is not None:  # click knows the first
+                raise
+            fail(unwritable(error))
+
+
+@click.group(cls=Commands)
 @click.version_option(package_name="mixcma")
 def main() -> None:
     """Minimise a black box over floats, integers, booleans, number sets and categories, all at once."""

@@ -33,7 +33,14 @@ def sentences() -> Iterator[None]:
     except ValueError as error:
         fail(str(error))
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}; choose another path")
+        fail(unwritable(error))
+
+
+def unwritable(error: OSError) -> str:
+    """What a file or, if the error names none, standard output refused."""
+    if error.filename is None:
+        return f"standard output cannot be written ({error.strerror}); send it somewhere else"
+    return f"{error.filename}: {error.strerror}; choose another path"
 
 
 def fail(text: str) -> NoReturn:

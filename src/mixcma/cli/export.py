@@ -43,4 +43,6 @@ def export(run_file: Path, csv_path: str | None, json_path: str | None, storage:
 
 
 def _opened(path: str) -> IO[Any]:
+    if path == "-" and sys.stdout is None:
+        fail("-: standard output is closed; name a file")
     return click.open_file(path, "w", encoding="utf-8")

@@ -9,6 +9,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,11 @@ def resume(run_file: Path, as_json: bool, quiet: bool, yes: bool, **options: Any
     kept = notes["problem"]
     if not yes and not is_own(kept):
         ask(run_file, kept)
+    if not Path(kept["folder"]).is_dir():
+        fail(
+            f"{run_file} was begun in {kept['folder']}, which is gone; put it back, or continue with the problem file: "
+            f"mixcma run PROBLEM --run-file {run_file}"
+        )
     try:
         described = problem_from(kept["text"], Path(kept["folder"]), kept["path"])
     except WrongProblem as wrong:  # its Python module is gone, or this version knows other keys
@@ -212,7 +218,8 @@ def _print_json(progress: Progress) -> None:
         "violation": None if best is None else best.violation,
         "params": None if best is None else best.params,
     }
-    click.echo(json.dumps(line))
+    with suppress(OSError):  # nobody reads it, or a disk is full: that is no reason to end a search
+        click.echo(json.dumps(line))
 
 
 def _summary(result: Result) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Account:
     runs: list[Run] = field(default_factory=list)
     run_start: int = 0  # evaluations before the present run
     run_best: float = math.inf
+    recalls_failures: bool = True  # whether a point that failed counts as known, and is not tried again
     idle: int = 0  # how many of the newest candidates in a row cost no evaluation
     _known: dict[tuple[Value, ...], Outcome] = field(default_factory=dict)
 
@@ -51,7 +52,7 @@ class Account:
     def take(self, params: Params, outcome: Outcome) -> None:
         """Count an evaluation."""
         self.evaluations += 1
-        if self.cache:
+        if self.cache and (self.recalls_failures or not outcome.failed):
             self._known[tuple(params.values())] = outcome
         if outcome.failed:
             self.failures += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
@@ -65,7 +65,8 @@ def _plain_lines(view: View, console: Console) -> Iterator[Callable[[Progress], 
         nonlocal printed_at, printed
         if view.progress is not None and view.progress is not printed:
             printed_at, printed = time.monotonic(), view.progress
-            console.print(Text(view.line()), soft_wrap=True)
+            with suppress(OSError):  # nobody reads it, or a disk is full: that is no reason to end a search
+                console.print(Text(view.line()), soft_wrap=True)
 
     def show(progress: Progress) -> None:
         view.show(progress)

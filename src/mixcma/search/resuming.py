@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mixcma.core.stopping import REASONS
+from mixcma.core.stopping import FAILING, REASONS
 from mixcma.run.optimizer import Optimizer
 from mixcma.search.account import Account
 from mixcma.search.result import Run
@@ -14,6 +14,8 @@ from mixcma.store import Record, Row
 def take_up(account: Account, optimizer: Optimizer, record: Record) -> None:
     """Bring the account and the optimizer to where they were at the file's snapshot; the file holds what came later."""
     optimizer.restore(record.snapshot)
+    # whoever goes on with a search in which all failed has corrected something: what failed is tried again
+    account.recalls_failures = record.settings["stop"] != FAILING.name
     present = record.runs[optimizer.run]
     later = record.runs[1:]
     for run, following in zip(record.runs, later):

@@ -100,7 +100,8 @@ def _locked(run_file: Path, path: Path) -> tuple[int, bool]:
         try:
             file, created = _opened(run_file, path)
         except FileNotFoundError:  # its last holder has removed it in the meantime
-            if not path.parent.is_dir():
+            tries_left -= 1
+            if not tries_left or not path.parent.is_dir():  # or no file can be made there, as in /proc
                 raise
             continue
         try:
