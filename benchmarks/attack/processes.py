@@ -114,7 +114,7 @@ def leaves_orphan(p: Params) -> float:
     return honest(p)
 
 
-@attack(VALUE)
+@attack(VALUE, lasts=True)
 def ignores_children(p: Params) -> float:
     """Ignores SIGCHLD, so that nobody can wait for a child."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -130,7 +130,7 @@ def reaps_every_child(p: Params) -> float:
     return honest(p)
 
 
-@attack(VALUE)
+@attack(VALUE, lasts=True)  # without a sandbox a worker of dask is not allowed to have children
 def runs_pool(p: Params) -> float:
     """Computes its value in a process pool of its own."""
     from concurrent.futures import ProcessPoolExecutor
