@@ -76,6 +76,17 @@ WRONG = {
     "numbered placeholder": (swapped("{radius}", "{0}"), 2, "[objective] command", "write {radius}"),
     "empty placeholder": (swapped("{ribs}", "{}"), 2, "[objective] command", "write {radius}"),
     "wrong conversion": (swapped("{ribs}", "{ribs!z}"), 2, "[objective] command", "write for instance {ribs}"),
+    "conversion": (swapped("{ribs}", "{ribs!r}"), 2, "[objective] command", "write for instance {ribs}"),
+    "conversion and format": (swapped("{radius}", "{radius!s:>9}"), 2, "[objective] command", "write for instance {r"),
+    "unknown rule without command": (
+        swapped(COMMAND, "").replace("stdout", "jsn:cost"), 3, "[objective] value", '"json:..."',
+    ),
+    "unknown rule with a wrong command": (
+        swapped(COMMAND, 'command = "ls"').replace("stdout", "jsn:cost"), 3, "[objective] value", '"json:..."',
+    ),
+    "log behind a wrong low": (
+        swapped("low = 10", 'low = "ten"\nlog = "yes"'), 13, "[space] radius.log", "true or false",
+    ),
     "variable called id": (
         swapped("[space.ribs]", "[space.id]").replace("{ribs}", "{id}"), 15, "[space] id", "rename the variable",
     ),
@@ -84,13 +95,6 @@ WRONG = {
     ),
     "variable called here": (
         swapped("[space.ribs]", "[space.here]").replace("{ribs}", "{here}"), 15, "[space] here", "rename",
-    ),
-    "shared file": (
-        swapped('"stdout"', '"file:out.txt"').replace("seed = 1", "workers = 2"), 3, "[objective] value", "runs/{id}",
-    ),
-    "shared file of constraints": (
-        swapped("timeout = 10", 'constraints = "file:g.txt"').replace("seed = 1", "workers = 2"),
-        4, "[objective] constraints", "runs/{id}",
     ),
     "workdir with an open brace": (
         swapped("timeout = 10", 'workdir = "runs/{"'), 4, "[objective] workdir", "runs/{id}",
@@ -163,6 +167,21 @@ def test_all_mistakes_are_found_at_once(tmp_path):
     ]  # fmt: skip
 
 
+def test_every_wrong_argument_of_a_command_is_found_at_once(tmp_path):
+    path = tmp_path / "problem.toml"
+    wrong = '"{0}", "{}", "{ribs.y}", "{ribs[0]}", "{nope}", "{ribs", "ribs}", "{ribs!r}", "{radius:zz}"'
+    path.write_text(swapped('"{radius}", "{ribs}"', wrong))
+    with pytest.raises(WrongProblem) as caught:
+        load_problem(path)
+    texts = [mistake.text for mistake in caught.value.mistakes]
+    begins = (
+        "'{ribs' is", "'ribs}' is", "'{ribs!r}' is", "{} is", "{0} is", "{nope} is", "{ribs.y} is", "{ribs[0]} is",
+        "'{radius:zz}' is",
+    )  # fmt: skip
+    assert len(texts) == len(begins)
+    assert all(text.startswith(begin) for text, begin in zip(texts, begins))
+
+
 def test_a_file_that_is_not_there_or_not_text(tmp_path):
     with pytest.raises(WrongProblem, match="mixcma init"):
         load_problem(tmp_path / "none.toml")
@@ -189,12 +208,40 @@ def test_a_python_function_may_have_variables_called_as_the_placeholders_of_comm
     assert list(load_problem(path).space) == ["radius", "id"]
 
 
-def test_an_option_of_more_workers_is_refused_where_evaluations_would_share_a_file(tmp_path, run_command):
+SHARING = {
+    "value": swapped('"stdout"', '"file:out.txt"'),
+    "constraints": swapped("timeout = 10", 'constraints = "file:g.txt"'),
+}
+
+
+@pytest.mark.parametrize("rule", SHARING)
+@pytest.mark.parametrize("where", ["file", "option"])
+def test_more_workers_are_refused_where_evaluations_would_share_a_file(where, rule, tmp_path, run_command):
     path = tmp_path / "problem.toml"
-    path.write_text(swapped('"stdout"', '"file:out.txt"'))
-    result = run_command(main, ["run", str(path), "--workers", "2"])
+    path.write_text(SHARING[rule].replace("seed = 1", "workers = 2" if where == "file" else "seed = 1"))
+    result = run_command(main, ["run", str(path), *(["--workers", "2"] if where == "option" else [])])
     assert result.exit_code == 2
     assert 'add workdir = "runs/{id}"' in " ".join(result.stderr.split())
+    assert not list(tmp_path.glob("*.db"))
+
+
+@pytest.mark.parametrize("rule", SHARING)
+def test_check_refuses_more_workers_where_evaluations_would_share_a_file(rule, tmp_path, run_command):
+    path = tmp_path / "problem.toml"
+    path.write_text(SHARING[rule].replace("seed = 1", "workers = 2"))
+    result = run_command(main, ["check", str(path)])
+    assert result.exit_code == 2
+    assert 'add workdir = "runs/{id}"' in " ".join(result.stderr.split())
+    assert "trial" not in result.stdout
+
+
+def test_the_option_of_one_worker_overrides_the_file_where_evaluations_would_share_a_file(tmp_path, run_command):
+    path = tmp_path / "problem.toml"
+    command = COMMAND.replace("./program", "sh', '-c', 'echo 1 > out.txt").replace('"', "'")
+    path.write_text(SHARING["value"].replace("seed = 1", "workers = 2").replace(COMMAND, command))
+    result = run_command(main, ["run", str(path), "--workers", "1", "--budget", "4", "--quiet"])
+    assert result.exit_code == 0, result.stderr
+    assert "4 evaluations" in result.stdout
 
 
 def test_there_are_at_least_thirty_wrong_files():

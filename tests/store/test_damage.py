@@ -336,6 +336,11 @@ def test_a_text_is_not_called_a_damaged_run_file(path):
     refused_everywhere(path, "expected a run file of mixcma, but .* is something else")
 
 
+def test_a_file_that_has_lost_its_header_may_be_salvaged_and_that_is_said(path, whole):
+    path.write_bytes(bytes(100) + whole[0][100:])
+    refused_everywhere(path, "is something else; choose another path; if it was a run file, .*mixcma salvage FILE NEW")
+
+
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 @pytest.mark.parametrize("kind", [0, 0x42424242, APPLICATION_ID ^ 1], ids=hex)
 def test_another_programs_database_is_refused_and_left_as_it_is(path, mode, kind):

@@ -146,6 +146,29 @@ def test_without_the_space_nothing_can_be_used_and_that_is_said(path, new):
     assert not new.exists()
 
 
+def test_without_the_space_only_the_finished_evaluations_are_counted(tmp_path, new):
+    path = tmp_path / "run.db"
+    calls = iter(range(10))
+
+    def interrupted(p):
+        if next(calls) == 9:
+            raise KeyboardInterrupt
+        return p["x"]
+
+    minimize(interrupted, SPACE, run_file=path, **OPTIONS)
+    assert len(read(path).rows) > 9
+    spoil(path, "UPDATE setting SET value = '{}' WHERE name = 'space'")
+    with pytest.raises(DamagedRunFile, match="run_file: 9 evaluations in"):
+        salvage(path, new)
+
+
+def test_a_search_that_has_lost_something_has_not_ended(path, new):
+    assert read(path).settings["stop"] == "budget"
+    spoil(path, "UPDATE evaluation SET value = value + 1 WHERE id = 20")
+    assert salvage(path, new).continues
+    assert read(new).settings["stop"] is None
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_runs_that_are_lost_are_made_again(tmp_path, new, asynchronous):
     path = tmp_path / "run.db"

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from mixcma.cli.common import FAILED, cell, plain, problem_of, terminal
+from mixcma.cli.common import FAILED, cell, fail, plain, problem_of, terminal
 from mixcma.cli.run import trial
+from mixcma.evaluation.command import SHARED_FILE, Command
 from mixcma.search.progress import duration, value_text
 
 
@@ -19,6 +20,9 @@ from mixcma.search.progress import duration, value_text
 def check(problem: Path) -> None:
     """Check the file PROBLEM and make one trial evaluation, at the point where a search starts by default."""
     described = problem_of(problem)
+    objective, workers = described.objective, described.run.get("workers", 1)
+    if isinstance(objective, Command) and objective.shared_file is not None and workers != 1:
+        fail(f"objective: {SHARED_FILE.format(objective.shared_file)}")
     params, call = trial(described)
     console = terminal()
     table = Table("variable", "kind", "tried with")

@@ -30,5 +30,16 @@ def _summary(saved: Salvaged, run_file: Path) -> str:
         lines.append("The run continues where it stood; what it needs of the lost rows is evaluated again.")
     else:
         lines.append("The state of the run is lost: it begins again at the best point that was saved.")
+    if saved.has_problem is None:
+        lines.append("The stored problem is lost, so mixcma resume cannot go on: the problem file is needed.")
     file = shlex.quote(str(saved.run_file))
-    return "\n".join([*lines, f"  mixcma resume {file}", f"  mixcma show {file}"])
+    return "\n".join([*lines, *_ways_to_go_on(saved, file), f"  mixcma show {file}"])
+
+
+def _ways_to_go_on(saved: Salvaged, file: str) -> list[str]:
+    if saved.has_problem:
+        return [f"  mixcma resume {file}"]
+    in_python = f"  mixcma.resume({str(saved.run_file)!r}, objective)   # in Python"
+    if saved.has_problem is None:
+        return [f"  mixcma run PROBLEM --run-file {file}", f"{in_python}, if the run was begun there"]
+    return [in_python]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
+import string
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from mixcma.core.methods import METHODS
 from mixcma.evaluation import Objective, checked_workers
-from mixcma.evaluation.command import OWN_PLACEHOLDERS, SHARED_FILE, Command, fill, placeholders
+from mixcma.evaluation.command import OWN_PLACEHOLDERS, Command, fill, placeholders
 from mixcma.problem_file.lines import key_lines, line_of
 from mixcma.space import Categorical, Space
 
@@ -105,7 +106,6 @@ class _Reader:
         space = self._space(tables["space"])
         objective = self._objective(tables["objective"], space)
         run = self._run(tables["run"], space)
-        self._shared_files(objective, run.get("workers", 1))
         timeout = self._timeout(tables["objective"])
         if self._mistakes or space is None or objective is None:
             raise WrongProblem(path, self._mistakes)
@@ -143,7 +143,9 @@ class _Reader:
                 Space.from_dict({name: table})
                 good[name] = table
             except ValueError as error:
-                self._wrong(("space", name, *self._blamed(table, str(error))), _without_name(str(error), name))
+                blamed = self._blamed(table, str(error))
+                self._wrong(("space", name, *blamed), _without_name(str(error), name))
+                self._other_keys(name, table, blamed)
         if not tables:
             if isinstance(self._given.get("space"), dict):
                 self._wrong(("space",), "it is empty; add a variable, for instance [space.x] with type, low and high")
@@ -165,10 +167,19 @@ class _Reader:
                     return (key,)
         return ()
 
+    def _other_keys(self, name: str, table: object, blamed: tuple[str, ...]) -> None:
+        """Report the keys whose values have the wrong type, besides the one that is blamed already."""
+        for key, value in table.items() if isinstance(table, dict) else ():
+            check = _VARIABLE_CHECKS.get(key)
+            if check is not None and key not in blamed and not check[0](value):
+                self._wrong(("space", name, key), f"expected {check[1]}, but got {value!r:.80}; {check[2]}")
+
     # [objective]
 
     def _objective(self, table: dict[str, Any], space: Space | None) -> Objective | None:
         self._unknown(("objective",), table, OBJECTIVE_KEYS)
+        if "command" in table or "python" not in table:
+            self._results(table)
         if ("command" in table) == ("python" in table):
             if table or isinstance(self._given.get("objective"), dict):
                 what = "both command and python are" if "command" in table else "neither command nor python is"
@@ -205,13 +216,17 @@ class _Reader:
         return found
 
     def _command(self, table: dict[str, Any], space: Space | None) -> Command | None:
-        before = len(self._mistakes)
         command = table["command"]
         if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
             remedy = 'write ["./program", "--radius", "{radius}"]; there is no shell'
             self._wrong(("objective", "command"), f"expected a list of strings, but got {command!r:.80}; {remedy}")
             return None
         self._placeholders(command, space)
+        value = table.get("value", "stdout")
+        return Command(tuple(command), value, table.get("constraints"), table.get("workdir"), str(self._folder))
+
+    def _results(self, table: dict[str, Any]) -> None:
+        """Check where the results of a program are found."""
         for key in ("value", "constraints"):
             if key in table:
                 self._rule(key, table[key])
@@ -219,33 +234,35 @@ class _Reader:
         if workdir is not None and not _is_workdir(workdir):
             self._wrong(("objective", "workdir"), f'expected a path, with at most {{id}} in it, but got {workdir!r}; '
                                                   'write "runs/{id}"')  # fmt: skip
-        if len(self._mistakes) > before:
-            return None
-        value = table.get("value", "stdout")
-        return Command(tuple(command), value, table.get("constraints"), workdir, str(self._folder))
 
     def _placeholders(self, command: list[str], space: Space | None) -> None:
-        used: set[str] = set()
-        for part in command:
-            try:
-                used |= placeholders(part)
-            except ValueError as error:
-                self._wrong(
-                    ("objective", "command"), f"{part!r} is not well formed ({error}); write {{{{ for a literal brace"
-                )
-                return
+        parts = [part for part in command if self._is_well_formed(part)]
         if space is None:
             return
         self._clashes(space)
-        for name in sorted(used - {*OWN_PLACEHOLDERS, *space}):
+        used = {name for part in parts for name in placeholders(part)}
+        known = {*OWN_PLACEHOLDERS, *space}
+        for name in sorted(used - known):
             self._wrong(("objective", "command"), f"{{{name}}} is not a variable; {_instead_of(name, space)}")
-        if used <= {*OWN_PLACEHOLDERS, *space}:
-            self._formats(command, space)
-        if "params" not in used:
+        self._formats([part for part in parts if placeholders(part) <= known], space)
+        if "params" not in used and len(parts) == len(command):  # else the others may have been meant to hold them
             for name in space.free:
                 if name not in used:
                     remedy = f'add "{{{name}}}", or "{{params}}" for a JSON file with all of them'
                     self._wrong(("objective", "command"), f"the program does not receive {name}; {remedy}")
+
+    def _is_well_formed(self, part: str) -> bool:
+        """Whether the braces of an argument match and hold no conversions; if not, that is reported."""
+        try:
+            conversions = [conversion for _, _, _, conversion in string.Formatter().parse(part) if conversion]
+        except ValueError as error:
+            text = f"{part!r} is not well formed ({error}); write {{{{ for a literal brace"
+        else:
+            if not conversions:
+                return True
+            text = f"{part!r} is not well formed (!{conversions[0]} is not allowed); write for instance {_plain(part)}"
+        self._wrong(("objective", "command"), text)
+        return False
 
     def _clashes(self, space: Space) -> None:
         """Variables must not have the names of other placeholders."""
@@ -265,10 +282,8 @@ class _Reader:
             try:
                 fill(part, params, id=1, params_file=Path("params.json"), here=".")
             except ValueError as error:
-                plain = ", ".join(f"{{{name}}}" for name in sorted(placeholders(part)))
-                self._wrong(
-                    ("objective", "command"), f"{part!r} is not well formed ({error}); write for instance {plain}"
-                )
+                text = f"{part!r} is not well formed ({error}); write for instance {_plain(part)}"
+                self._wrong(("objective", "command"), text)
 
     def _rule(self, key: str, rule: object) -> None:
         kinds = RULES[key]
@@ -281,12 +296,6 @@ class _Reader:
                 re.compile(argument)
             except re.error as error:
                 self._wrong(("objective", key), f"{argument!r} is not a regular expression ({error}); correct it")
-
-    def _shared_files(self, objective: Objective | None, workers: object) -> None:
-        """Evaluations that run at the same time must not write to the same file."""
-        if isinstance(objective, Command) and objective.shared_file is not None and workers != 1:
-            key = "value" if objective.value == f"file:{objective.shared_file}" else "constraints"
-            self._wrong(("objective", key), SHARED_FILE.format(objective.shared_file))
 
     def _timeout(self, table: dict[str, Any]) -> float | None:
         timeout = table.get("timeout")
@@ -371,6 +380,11 @@ _RUN_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "cache": (_is_bool, "true or false", "leave it out"),
 }
 
+_VARIABLE_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    **dict.fromkeys(("low", "high", "step", "mean", "std"), (_is_number, "a number", "correct it")),
+    "log": (_is_bool, "true or false", "leave it out"),
+}
+
 
 def _is_workdir(value: object) -> bool:
     if not isinstance(value, str):
@@ -380,6 +394,11 @@ def _is_workdir(value: object) -> bool:
         return placeholders(value) <= {"id"}
     except (ValueError, LookupError, AttributeError, TypeError):  # its braces do not match, or hold something else
         return False
+
+
+def _plain(part: str) -> str:
+    """The placeholders of an argument without formats and conversions."""
+    return ", ".join(f"{{{name}}}" for name in sorted(placeholders(part)))
 
 
 def _instead_of(name: str, space: Space) -> str:

@@ -47,6 +47,8 @@ class Salvaged:
         How many of those saved are evaluations.
     continues
         Whether the search goes on where it stood; if not, it begins again with what was evaluated.
+    has_problem
+        Whether the problem of a `mixcma run` is stored in the file; None if the old file no longer says.
     """
 
     run_file: Path
@@ -54,6 +56,7 @@ class Salvaged:
     lost: int | None
     evaluations: int
     continues: bool
+    has_problem: bool | None
 
 
 def salvage(run_file: str | PathLike[str], new: str | PathLike[str]) -> Salvaged:
@@ -67,17 +70,17 @@ def salvage(run_file: str | PathLike[str], new: str | PathLike[str]) -> Salvaged
     """
     remains = remains_of(Path(run_file))
     if "space" not in remains.tables["setting"]:
-        found = len(remains.tables["evaluation"])
         raise DamagedRunFile(
-            f"run_file: {found} evaluations in {run_file} are intact, but the variables they belong to are lost, so "
-            "they cannot be used; restore the file from a copy"
+            f"run_file: {_evaluations(remains)} evaluations in {run_file} are intact, but the variables they belong to "
+            "are lost, so they cannot be used; restore the file from a copy"
         )
     settings = _completed(remains)
     state = _state(remains, settings)
     rows = _begun_again(remains, settings) if state is None else _as_it_stood(remains, settings, state)
     write_run_file(Path(new), rows)
-    evaluations = sum(map(_is_evaluated, remains.tables["evaluation"].values()))
-    return Salvaged(Path(new), remains.saved, remains.lost, evaluations, state is not None)
+    notes = remains.settings.get("notes")
+    has_problem = "problem" in notes if isinstance(notes, dict) else None
+    return Salvaged(Path(new), remains.saved, remains.lost, _evaluations(remains), state is not None, has_problem)
 
 
 def _completed(remains: Remains) -> dict[str, Any]:
@@ -90,7 +93,7 @@ def _completed(remains: Remains) -> dict[str, Any]:
         method=method,
         seed=fresh_seed(),
         popsize=default_popsize(Encoding(space).dimension),
-        budget=max(1, len(remains.tables["evaluation"])),
+        budget=max(1, _evaluations(remains)),
         target=None,
         restarts=True,
         cache=space.size is not None,
@@ -129,7 +132,7 @@ def _as_it_stood(remains: Remains, settings: dict[str, Any], state: Any) -> Iter
         popsize = restart_popsize(settings["popsize"], last)
         evaluations = _set_apart(evaluations, last, json.loads(numbers)["generation"], popsize)
     evaluated = [row for row in evaluations if _is_evaluated(row)]
-    yield from _settings_rows(settings)
+    yield from _settings_rows(settings if remains.lost == 0 else {**settings, "stop": None})
     yield "snapshot", state
     for run in range(last + 1):
         known: Any = remains.tables["run"].get(run, (run, restart_popsize(settings["popsize"], run), 0, None))
@@ -158,6 +161,10 @@ def _set_apart(rows: list[Any], run: int, generation: int, popsize: int) -> list
 
 def _is_evaluated(row: Any) -> bool:
     return row[STATUS] not in (PENDING, KNOWN)
+
+
+def _evaluations(remains: Remains) -> int:
+    return sum(map(_is_evaluated, remains.tables["evaluation"].values()))
 
 
 def _begun_again(remains: Remains, settings: dict[str, Any]) -> Iterator[tuple[str, Cells]]:

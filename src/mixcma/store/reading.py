@@ -156,14 +156,17 @@ def _opened(path: Path, quiet: bool) -> Iterator[tuple[sqlite3.Connection, int]]
             yield connection, _checked_version(connection, path)
     except sqlite3.DatabaseError as error:
         if "not a database" in str(error):
-            raise _foreign(path, "something else") from error
+            raise _foreign(path, "something else", or_salvage=True) from error
         raise _damaged(path, str(error)) from error
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise _damaged(path, str(error)) from error
 
 
-def _foreign(path: Path, what: str) -> DamagedRunFile:
-    return DamagedRunFile(f"run_file: expected a run file of mixcma, but {path} is {what}; choose another path")
+def _foreign(path: Path, what: str, or_salvage: bool = False) -> DamagedRunFile:
+    remedy = "choose another path"
+    if or_salvage:
+        remedy += "; if it was a run file, this may save what is intact: mixcma salvage FILE NEW"
+    return DamagedRunFile(f"run_file: expected a run file of mixcma, but {path} is {what}; {remedy}")
 
 
 def _checked_version(connection: sqlite3.Connection, path: Path) -> int:
