@@ -26,8 +26,8 @@ from mixcma.run.outcome import NOTHING_YET, Order, Told
 PATIENCE, PATIENCE_WITHOUT_FLOATS = 15.0, 30.0
 # A run whose integers have settled is given up where an earlier one is better by this many times its latest gain.
 HOPELESS_GAP = 3.0
-# In the window of flatness a frozen coordinate counts as this part of a live one.
-FROZEN_COUNTS = 2 / 3
+# In the window of flatness there are so many evaluations more per frozen coordinate, so that mutations may succeed.
+PATIENCE_PER_FROZEN = 20.0
 # Whether the run has strayed is checked whenever it would stop, and otherwise every so many generations.
 LOOK_BACK = 8
 # If the last generations are worse than the best by more than this part of it, they are elsewhere.
@@ -58,8 +58,8 @@ class RunMonitor:
         self._smallest = self._largest = self._variance = 1.0
         self._failed_generations = 0
         self._per_coordinate = PATIENCE if floats else PATIENCE_WITHOUT_FLOATS
-        window = flat_window(dimension, popsize, self._per_coordinate)
-        self._values, self._violations = Window(window), Window(window)
+        longest = flat_window(dimension, popsize, max(self._per_coordinate, PATIENCE_PER_FROZEN))
+        self._values, self._violations = Window(longest), Window(longest)
         self.set_varying(dimension)
 
     def record(self, told: Told, varying: int) -> None:
@@ -159,8 +159,8 @@ class RunMonitor:
         self._varying = varying
         n = varying if 0 < varying <= self._floats else self._dimension
         self._window = flat_window(n, self._popsize, self._per_coordinate)
-        whole = n + FROZEN_COUNTS * (self._dimension - n)
-        self._flat_window = flat_window(whole, self._popsize, self._per_coordinate)
+        frozen = PATIENCE_PER_FROZEN / self._per_coordinate * (self._dimension - n)  # as if so many more were live
+        self._flat_window = flat_window(n + frozen, self._popsize, self._per_coordinate)
 
     def _forget(self) -> None:
         self._values.forget()
