@@ -23,7 +23,8 @@ def salvage(run_file: Path, new: Path) -> None:
 
 
 def _summary(saved: Salvaged, run_file: Path) -> str:
-    lost = "an unknown number of rows is lost" if saved.lost is None else f"{saved.lost} rows are lost"
+    rows = "1 row is" if saved.lost == 1 else f"{saved.lost} rows are"
+    lost = "an unknown number of rows is lost" if saved.lost is None else f"{rows} lost"
     kept = f"{saved.saved} rows of {run_file} are saved in {saved.run_file}, {saved.evaluations} of them evaluations"
     lines = [f"{kept}; {lost}."]
     if saved.continues:
