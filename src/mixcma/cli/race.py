@@ -55,14 +55,14 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
     "--budget",
     type=click.IntRange(2),
     help="Evaluations per variable. Default: 10000; for bbob-mixint 1000, and 200 from D = 80 on; for designs and "
-    "discrete 20000 in total.",
+    "discrete 20000 in total; for practice 1000 in total.",
 )
 @click.option(
     "--spread",
     default=1 / 6,
     show_default="1/6",
     type=click.FloatRange(0, 1, min_open=True),
-    help="Initial standard deviation as a fraction of the range, for bbob-mixint and designs.",
+    help="Initial standard deviation as a fraction of the range, for bbob-mixint, designs and practice.",
 )
 @click.option("--against", help="The racer that ratios of areas refer to. Default: the first.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
@@ -119,12 +119,13 @@ def _race(
 
 def _installed_racers(console: Console, methods: Sequence[str]) -> list[str]:
     """The racers whose package is installed; a sentence names each of the others."""
-    for name in methods:
-        if RACERS[name].version is None:
-            console.print(f"{name} is left out: {_not_installed(RACERS[name].package)}")
-    racers = [name for name in methods if RACERS[name].version is not None]
+    missing = {name: RACERS[name].missing for name in methods}
+    for name, package in missing.items():
+        if package is not None:
+            console.print(f"{name} is left out: {_not_installed(package)}")
+    racers = [name for name in methods if missing[name] is None]
     if not racers:
-        raise click.ClickException(f"none of the racers is installed; pip install {RACERS[methods[0]].package}")
+        raise click.ClickException(f"none of the racers is installed; pip install {missing[methods[0]]}")
     return racers
 
 

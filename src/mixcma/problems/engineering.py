@@ -63,6 +63,8 @@ class Design:
         Where the problem was published.
     tolerance
         A run has solved the problem if it finds a feasible value that is within this fraction of `best_known`.
+    typical
+        What chance finds: the median of the best of 20 random feasible designs; None where it was not measured.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Design:
     best_params: Params
     source: str
     tolerance: float = 1e-6
+    typical: float | None = None
 
     def __call__(self, params: Mapping[str, Value]) -> Outcome | float:
         """Evaluate one design."""
@@ -87,7 +90,7 @@ class Design:
     @property
     def target(self) -> float:
         """The value at which a feasible design counts as solved."""
-        return self.best_known * (1.0 + self.tolerance)
+        return self.best_known + self.tolerance * abs(self.best_known)
 
 
 def pressure_vessel(params: Mapping[str, Value]) -> Outcome:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, rankdata
 
 CONFIDENCE = 0.95
 BOOTSTRAPS = 2000
@@ -53,6 +53,18 @@ def ratio(ours: FloatArray, theirs: FloatArray, seed: int = 0) -> tuple[float, I
     ratios = ours[chosen].mean(axis=1)[below > 0] / below[below > 0]
     low, high = np.quantile(ratios, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(np.mean(ours) / np.mean(theirs)), (float(low), float(high))
+
+
+def mean_interval(numbers: FloatArray, seed: int = 0) -> tuple[float, Interval]:
+    """The mean of one number per case, and its bootstrap interval over these cases."""
+    chosen = np.random.default_rng(seed).integers(len(numbers), size=(BOOTSTRAPS, len(numbers)))
+    low, high = np.quantile(numbers[chosen].mean(axis=1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(np.mean(numbers)), (float(low), float(high))
+
+
+def ranks(numbers: FloatArray) -> FloatArray:
+    """(cases, racers) -> the rank of each racer in each case: 1 for the lowest number; those that are level share."""
+    return np.asarray(rankdata(numbers, axis=1), dtype=np.float64)
 
 
 def median(numbers: Sequence[float]) -> float | None:

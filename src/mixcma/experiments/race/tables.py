@@ -12,8 +12,18 @@ import numpy as np
 from mixcma.experiments.ledger import grouped
 from mixcma.experiments.race.beds.coco import GROUPS, group_of
 from mixcma.experiments.race.beds.designs import checkpoints
+from mixcma.experiments.race.beds.practice import CHECKPOINTS, regret_at
 from mixcma.experiments.race.runner import Result
-from mixcma.experiments.race.statistics import areas, median, rate_interval, ratio, runtimes
+from mixcma.experiments.race.statistics import (
+    FloatArray,
+    areas,
+    mean_interval,
+    median,
+    ranks,
+    rate_interval,
+    ratio,
+    runtimes,
+)
 
 Row = dict[str, Any]  # header -> number, text or None
 
@@ -55,6 +65,56 @@ def design_rows(results: Sequence[Result], against: str) -> list[Row]:
             row[header] = round(float(np.mean(times <= count)), 3) if known else None
         rows.append(row | _errors(group))
     return rows
+
+
+def practice_rows(results: Sequence[Result], against: str) -> list[Row]:
+    """Mean regrets and mean ranks over the problems, at several numbers of evaluations, and the seconds of a run.
+
+    The regret on a problem is the mean over its seeds, and the intervals are bootstrap intervals over the problems. At
+    each number of evaluations, only the racers are compared all of whose runs got there, on the problems that all had.
+    """
+    groups = grouped(results, lambda r: r.racer)
+    rows = []
+    for count in (count for count in CHECKPOINTS if count <= max(result.budget for result in results)):
+        able = [group for group in groups if all(_got_to(result, count) for result in group)]
+        if able:
+            regrets = _regrets(able, count)
+            rows += [
+                _practice_row(count, group, found, rank) | _errors(group)
+                for group, found, rank in zip(able, regrets.T, ranks(regrets).T)
+            ]
+    return rows
+
+
+def _got_to(result: Result, count: int) -> bool:
+    """Whether a run says what its racer has after so many evaluations."""
+    return result.end != "budget" or result.evaluations >= count
+
+
+def _regrets(groups: Sequence[Sequence[Result]], count: int) -> FloatArray:
+    """(problems, racers): the mean regret over the seeds, on the problems that all of the racers had."""
+    found = [
+        {runs[0].problem: [regret_at(r.hits, count) for r in runs] for runs in grouped(group, lambda r: r.problem)}
+        for group in groups
+    ]
+    common = [problem for problem in found[0] if all(problem in others for others in found)]
+    return np.array([[np.mean(regrets[problem]) for regrets in found] for problem in common])
+
+
+def _practice_row(count: int, group: Sequence[Result], regrets: FloatArray, places: FloatArray) -> Row:
+    regret, interval = mean_interval(regrets)
+    rank, interval_of_rank = mean_interval(places)
+    return {
+        "evaluations": count,
+        "racer": group[0].racer,
+        "problems": len(regrets),
+        "runs": len(group),
+        "regret": round(regret, 4),
+        "95 % interval": [round(end, 4) for end in interval],
+        "rank": round(rank, 2),
+        "interval of the rank": [round(end, 2) for end in interval_of_rank],
+        "seconds a run": round(sum(result.seconds for result in group) / len(group), 2),
+    }
 
 
 def coco_rows(results: Sequence[Result], against: str) -> list[Row]:
@@ -102,6 +162,7 @@ ROWS: dict[str, Callable[[Sequence[Result], str], list[Row]]] = {
     "bbob-mixint": coco_rows,
     "designs": design_rows,
     "discrete": discrete_rows,
+    "practice": practice_rows,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -31,7 +32,9 @@ def open_case(case: Case, choice: Choice) -> Challenge:
 
 
 def open_design(design: Design, case: Case, choice: Choice, restarts: bool) -> Challenge:
-    """Set a design up. Number sets and categories become indices into their values, so that all racers see the same."""
+    """Set a design up, so that all racers see the same: number sets and categories as indices into their values, and
+    floats on a logarithmic scale as logarithms.
+    """
     bounds = [_bounds(variable) for variable in design.space.values()]
     task = centred(
         np.array([low for low, _ in bounds], dtype=np.float64),
@@ -54,6 +57,8 @@ def _bounds(variable: Variable) -> tuple[float, float]:
     assert isinstance(variable, Float | Int)
     assert variable.low is not None
     assert variable.high is not None
+    if isinstance(variable, Float) and variable.log:
+        return math.log(variable.low), math.log(variable.high)
     return variable.low, variable.high
 
 
@@ -73,6 +78,9 @@ def _value_of(variable: Variable) -> Callable[[float], Value]:
         return lambda x: values[int(x)]
     if isinstance(variable, Bool):
         return bool
+    if isinstance(variable, Float) and variable.log:
+        low, high = variable.hull
+        return lambda x: min(max(math.exp(x), low), high)  # the logarithm of a bound is rounded
     return int if isinstance(variable, Int) else float
 
 

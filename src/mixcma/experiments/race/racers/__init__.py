@@ -10,10 +10,12 @@ from functools import partial
 from mixcma.core.methods import METHODS
 from mixcma.experiments.race.racers.cyberagent import CatCMAwM, CatCMAwMCategories, CMAwM
 from mixcma.experiments.race.racers.dxnesici import DxNesIci
-from mixcma.experiments.race.racers.others import run_differential_evolution, run_random_search, run_tpe
+from mixcma.experiments.race.racers.nevergrad import run_ngopt
+from mixcma.experiments.race.racers.others import run_differential_evolution, run_gp, run_random_search, run_tpe
 from mixcma.experiments.race.racers.ours import run_mixcma
 from mixcma.experiments.race.racers.pycma import Pycma
 from mixcma.experiments.race.racers.restarts import Begin, run_by_generations
+from mixcma.experiments.race.racers.smac import run_smac
 from mixcma.experiments.race.task import Scoreboard, Task
 
 __all__ = ["RACERS", "Racer"]
@@ -27,14 +29,25 @@ class Racer:
     package: str
     needs_binaries: bool = False  # without binary variables it is the same as another racer
     settings: str = ""  # what else its results depend on
+    needs: str | None = None  # what its package does not install, but cannot do without here
 
     @property
     def version(self) -> str | None:
         """The version of its package; None if the package is not installed."""
-        try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
-            return None
+        return _version(self.package)
+
+    @property
+    def missing(self) -> str | None:
+        """The package without which it cannot run, and which is not installed; None if there is none."""
+        packages = (self.package,) if self.needs is None else (self.package, self.needs)
+        return next((package for package in packages if _version(package) is None), None)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _generational(begin: Begin, package: str, needs_binaries: bool = False) -> Racer:
@@ -49,6 +62,9 @@ RACERS: dict[str, Racer] = {
     "pycma": _generational(Pycma, "cma"),
     "DX-NES-ICI": _generational(DxNesIci, "dxnesici"),
     "optuna.TPE": Racer(run_tpe, "optuna"),
+    "optuna.GP": Racer(run_gp, "optuna", needs="torch"),
+    "smac.HPO": Racer(run_smac, "smac"),
+    "nevergrad.NGOpt": Racer(run_ngopt, "nevergrad"),
     "scipy.DE": Racer(run_differential_evolution, "scipy"),
     "random": Racer(run_random_search, "numpy"),
 }

@@ -1,4 +1,4 @@
-"""Racers of other kinds: Optuna's TPE, SciPy's differential evolution, random search."""
+"""Racers of other kinds: Optuna's TPE and Gaussian processes, SciPy's differential evolution, random search."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 # The time of TPE grows with the square of the number of trials and with N; beyond these limits it would take hours.
-TPE_EVALUATIONS, TPE_PARAMETERS = 2000, 10_000
+TPE_EVALUATIONS, TPE_PARAMETERS, TPE_LEAST = 2000, 10_000, 200
+# The time of Gaussian processes grows with the cube: with ten constraints a hundred trials take minutes.
+GP_EVALUATIONS = 100
 
 
 def run_random_search(task: Task, evaluate: Scoreboard) -> None:
     """Evaluate the start, then points that are uniform in the box."""
     rng = np.random.default_rng(task.seed_of(0))
     low, high = task.box
-    evaluate(_rounded(task, task.start(0)))
+    evaluate(rounded(task, task.start(0)))
     while True:
         uniform = rng.uniform(low, high)
         evaluate(np.where(task.integer, rng.integers(low.astype(int), high.astype(int) + 1), uniform))
@@ -68,24 +70,39 @@ def _stagnation(task: Task, popsize: int) -> Callable[[OptimizeResult], None]:
 def _first_population(task: Task, start: FloatArray, popsize: int, rng: np.random.Generator) -> FloatArray:
     """(popsize, N): Gaussian around the start; points outside the bounds are moved onto them."""
     drawn = start + task.std * rng.standard_normal((popsize, task.dimension))
-    return _rounded(task, drawn)
+    return rounded(task, drawn)
 
 
-def _rounded(task: Task, points: FloatArray) -> FloatArray:
+def rounded(task: Task, points: FloatArray) -> FloatArray:
     """The nearest points of the space."""
     low, high = task.box
     return np.clip(np.where(task.integer, np.rint(points), points), low, high)
 
 
 def run_tpe(task: Task, evaluate: Scoreboard) -> None:
-    """Optuna's TPESampler with its defaults. The first trial is the start, and constraints are passed on as such."""
+    """Optuna's TPESampler with its defaults."""
+    import optuna
+
+    _run_optuna(optuna.samplers.TPESampler(seed=task.seed_of(0)), most_trials(task.dimension), task, evaluate)
+
+
+def run_gp(task: Task, evaluate: Scoreboard) -> None:
+    """Optuna's GPSampler: a Gaussian process for the objective and one for each constraint. It knows of no noise."""
+    import optuna
+
+    sampler = optuna.samplers.GPSampler(seed=task.seed_of(0), deterministic_objective=True)
+    _run_optuna(sampler, GP_EVALUATIONS, task, evaluate)
+
+
+def _run_optuna(sampler: Any, most: int, task: Task, evaluate: Scoreboard) -> None:
+    """One study. The first trial is the start, and constraints are passed on as such."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=task.seed_of(0)))
-    first = _rounded(task, task.start(0))
+    study = optuna.create_study(sampler=sampler)
+    first = rounded(task, task.start(0))
     study.enqueue_trial({f"x{j}": _number(task, j, value) for j, value in enumerate(first)})
-    for _ in range(most_trials(task.dimension)):
+    for _ in range(most):
         trial = study.ask()
         outcome = evaluate.outcome(np.array([_suggested(trial, task, j) for j in range(task.dimension)]))
         for number, constraint in enumerate(outcome.constraints):
@@ -96,7 +113,7 @@ def run_tpe(task: Task, evaluate: Scoreboard) -> None:
 
 def most_trials(dimension: int) -> int:
     """The largest number of evaluations that TPE gets."""
-    return min(TPE_EVALUATIONS, TPE_PARAMETERS // dimension)
+    return min(TPE_EVALUATIONS, max(TPE_PARAMETERS // dimension, TPE_LEAST))
 
 
 def _suggested(trial: Any, task: Task, j: int) -> float:

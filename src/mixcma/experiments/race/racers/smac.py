@@ -1,0 +1,52 @@
+"""SMAC3: random forests, in its facade for the tuning of learners."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from mixcma.experiments.race.racers.others import rounded
+from mixcma.experiments.race.task import Over, Scoreboard, Task
+
+# Each proposal takes seconds once the forest is large.
+EVALUATIONS = 100
+
+
+def run_smac(task: Task, evaluate: Scoreboard) -> None:
+    """SMAC's HyperparameterOptimizationFacade with its defaults, but that the start is in its initial design.
+
+    It has no constraints, so infeasible points get the penalty of all such racers.
+    """
+    from smac import HyperparameterOptimizationFacade as Facade
+    from smac import Scenario
+    from smac.runhistory.dataclasses import TrialValue
+
+    space, trials = _space(task), min(EVALUATIONS, task.budget)
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Scenario(space, output_directory=folder, deterministic=True, n_trials=trials, seed=task.seed_of(0))
+        initial = Facade.get_initial_design(scenario, additional_configs=[space.get_default_configuration()])
+        smac = Facade(scenario, lambda config, seed: 0.0, initial_design=initial, logging_level=False)
+        for _ in range(trials):
+            trial = smac.ask()
+            point = np.array([float(trial.config[f"x{j}"]) for j in range(task.dimension)])
+            smac.tell(trial, TrialValue(cost=evaluate(point)), save=False)
+    raise Over
+
+
+def _space(task: Task) -> Any:
+    from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
+    from ConfigSpace import UniformFloatHyperparameter as Float
+    from ConfigSpace import UniformIntegerHyperparameter as Integer
+
+    space, start, (low, high) = ConfigurationSpace(seed=task.seed_of(0)), rounded(task, task.start(0)), task.box
+    for j in range(task.dimension):
+        name, first = f"x{j}", float(start[j])
+        if task.categorical[j] or task.binary[j]:
+            space.add(CategoricalHyperparameter(name, task.values(j), default_value=int(first)))
+        elif task.integer[j]:
+            space.add(Integer(name, int(low[j]), int(high[j]), default_value=int(first)))
+        else:
+            space.add(Float(name, float(low[j]), float(high[j]), default_value=first))
+    return space
