@@ -18,9 +18,9 @@ _TIMES = ((8.0, 20.0, 8.0), (16.0, 4.0, 4.0))  # hours
 def flowsheet(params: Mapping[str, Value]) -> Outcome:
     """A small flowsheet: one unit that may be built or not.
 
-    G. R. Kocis & I. E. Grossmann (1987), Relaxation strategy for the structural optimization of process flow sheets,
-    Industrial & Engineering Chemistry Research 26(9): 1869-1880, in the form of problem 12.2.2 in C. A. Floudas et al.
-    (1999), Handbook of Test Problems in Local and Global Optimization, Kluwer (ex1222 in MINLPLib).
+    C. A. Floudas (1995), Nonlinear and mixed-integer optimization, Oxford University Press, in the form of problem 12.2.2
+    in C. A. Floudas et al. (1999), Handbook of Test Problems in Local and Global Optimization, Kluwer (ex1222 in
+    MINLPLib).
 
     Best known, proven optimal: 1.0765 at x = (0.94194, -2.1), y = 1.
     """
@@ -118,7 +118,7 @@ PROCESSES = (
         evaluate=flowsheet,
         best_known=1.0765430833350145,
         best_params={"x1": 0.94193734473, "x2": -2.1, "y": True},
-        source="Kocis & Grossmann (1987), Industrial & Engineering Chemistry Research 26(9): 1869-1880",
+        source="Floudas (1995), Nonlinear and mixed-integer optimization, Oxford University Press",
         typical=1.1232,
     ),
     Design(

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, budget_of, wanted
+from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, wanted
 from mixcma.experiments.race.beds.designs import open_design
 from mixcma.problems.practice import PRACTICE
 
@@ -30,11 +30,11 @@ def cases(choice: Choice) -> list[Case]:
 
 
 def open_case(case: Case, choice: Choice) -> Challenge:
-    """Nobody is told the best known value; the race ends at a regret of 1e-4."""
+    """Nobody is told the best known value; the race ends at a regret of 1e-4. The user's budget is that of a run."""
     design = PRACTICE[case.problem]
     assert design.typical is not None
     challenge = open_design(design, case, choice, restarts=True)
-    budget = budget_of(choice, case.dimension, BUDGET)
+    budget = BUDGET if choice.budget is None else choice.budget
     targets = design.best_known + REGRETS * (design.typical - design.best_known)
     return replace(challenge, task=replace(challenge.task, budget=budget), targets=tuple(targets.tolist()))
 
