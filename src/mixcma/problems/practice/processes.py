@@ -18,9 +18,9 @@ _TIMES = ((8.0, 20.0, 8.0), (16.0, 4.0, 4.0))  # hours
 def flowsheet(params: Mapping[str, Value]) -> Outcome:
     """A small flowsheet: one unit that may be built or not.
 
-    C. A. Floudas (1995), Nonlinear and mixed-integer optimization, Oxford University Press, in the form of problem 12.2.2
-    in C. A. Floudas et al. (1999), Handbook of Test Problems in Local and Global Optimization, Kluwer (ex1222 in
-    MINLPLib).
+    C. A. Floudas (1995), Nonlinear and mixed-integer optimization, Oxford University Press, in the form of problem
+    12.2.2 in C. A. Floudas et al. (1999), Handbook of Test Problems in Local and Global Optimization, Kluwer (ex1222
+    in MINLPLib).
 
     Best known, proven optimal: 1.0765 at x = (0.94194, -2.1), y = 1.
     """
