@@ -1,4 +1,4 @@
-"""Benchmark problems for optimisers: the functions of the paper, and engineering designs."""
+"""Benchmark problems for optimisers: the functions of the paper, and engineering designs; `practice` has more."""
 
 from __future__ import annotations
 
