@@ -68,7 +68,7 @@ def design_rows(results: Sequence[Result], against: str) -> list[Row]:
 
 
 def practice_rows(results: Sequence[Result], against: str) -> list[Row]:
-    """Mean regrets and mean ranks over the problems, at several numbers of evaluations, and the seconds of a run.
+    """Mean regrets and mean ranks over the problems, at several numbers of evaluations, and the mean seconds of a run.
 
     The regret on a problem is the mean over its seeds, and the intervals are bootstrap intervals over the problems. At
     each number of evaluations, only the racers are compared all of whose runs got there, on the problems that all had.
@@ -109,11 +109,11 @@ def _practice_row(count: int, group: Sequence[Result], regrets: FloatArray, plac
         "racer": group[0].racer,
         "problems": len(regrets),
         "runs": len(group),
-        "regret": round(regret, 4),
-        "95 % interval": [round(end, 4) for end in interval],
+        "regret": round(regret, 3),
+        "95 % interval": [round(end, 3) for end in interval],
         "rank": round(rank, 2),
-        "interval of the rank": [round(end, 2) for end in interval_of_rank],
-        "seconds a run": round(sum(result.seconds for result in group) / len(group), 2),
+        "its interval": [round(end, 2) for end in interval_of_rank],
+        "seconds": round(sum(result.seconds for result in group) / len(group), 2),
     }
 
 
