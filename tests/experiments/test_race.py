@@ -178,7 +178,7 @@ def test_a_racer_with_a_model_stays_inside_and_is_given_what_others_are(name: st
     task = replace(TINY, low=np.where(category, 0.0, TINY.low), budget=15, category=category)
 
     def constrained(point: np.ndarray) -> Outcome:
-        return Outcome(sphere(point), (float(point[1]) - 1.0,))
+        return Outcome(sphere(point), (float(point[1]) - 2.0,))
 
     board = raced(name, task, Scoreboard(constrained, task, [-1.0]))
     assert board.evaluations == 15
