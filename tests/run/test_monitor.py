@@ -29,7 +29,7 @@ def monitor(floats=0, target=None):
 def record(watched, orders, varying):
     for violation, value in orders:
         worst = Outcome(value + 1.0, [violation + 1.0])
-        watched.record(read_outcomes([worst, Outcome(value, [violation])]), varying)
+        watched.record(read_outcomes([worst] * (POPSIZE - 1) + [Outcome(value, [violation])]), varying)
 
 
 def repeated(orders, count=WINDOW):

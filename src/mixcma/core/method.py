@@ -31,6 +31,7 @@ class Method(ABC):
 
     takes_categories: ClassVar[bool]  # if so, variables with two values are categories too
     takes_uniforms: ClassVar[bool]  # whether `Noise` needs its uniforms
+    guided: ClassVar[bool] = False  # whether a model says which candidates are worth evaluating
     keep_inside: bool = field(default=True, kw_only=True)
 
     def setting(self, coordinates: Coordinates, popsize: int | None) -> Setting:

@@ -95,8 +95,11 @@ class Encoding:
 
     def encode(self, params: Mapping[str, Any]) -> FloatArray:
         """A latent point (N,) that decodes to `params`: the middle of its cells."""
-        checked = self.space.check_params(params)
-        return np.array([a.latent(self._position(name, a, checked[name])) for name, a in zip(self.names, self.axes)])
+        return self.encode_checked(self.space.check_params(params))
+
+    def encode_checked(self, params: Params) -> FloatArray:
+        """The same for `params` that are known to be of the space, with the types that it gives them."""
+        return np.array([a.latent(self._position(name, a, params[name])) for name, a in zip(self.names, self.axes)])
 
     def _position(self, name: str, line: Axis, value: Value) -> float:
         variable = self.space[name]

@@ -57,6 +57,7 @@ class RunMonitor:
         self._dimension, self._floats, self._popsize = dimension, floats, popsize
         self._smallest = self._largest = self._variance = 1.0
         self._failed_generations = 0
+        self._evaluated, self._best_of_few = 0, NOTHING_YET  # of generations that were evaluated in part
         self._per_coordinate = PATIENCE if floats else PATIENCE_WITHOUT_FLOATS
         longest = flat_window(dimension, popsize, max(self._per_coordinate, PATIENCE_PER_FROZEN))
         self._values, self._violations = Window(longest), Window(longest)
@@ -69,8 +70,14 @@ class RunMonitor:
             self.set_varying(varying)
         order = told.best_violation, told.best_value
         self.best = min(self.best, order)
+        # generations that were evaluated in part count together, until there are as many evaluations as in a whole one
+        self._evaluated += told.evaluated
+        self._best_of_few = min(self._best_of_few, order)
+        if self._evaluated < self._popsize:
+            return
         # if nothing varies, no candidate is the mean itself, and what counts is whether one is better
-        violation, value = order if varying else self.best
+        violation, value = self._best_of_few if varying else self.best
+        self._evaluated, self._best_of_few = 0, NOTHING_YET
         self._violations.add(violation)
         self._values.add(value)
 
@@ -130,6 +137,8 @@ class RunMonitor:
         """All that is not in the state."""
         return {
             "failed_generations": self._failed_generations,
+            "evaluated": self._evaluated,
+            "best_of_few": list(self._best_of_few),
             "values": self._values.snapshot(),
             "violations": self._violations.snapshot(),
             "best_order": list(self.best),
@@ -140,6 +149,9 @@ class RunMonitor:
     def restore(self, numbers: dict[str, Any], varying: int) -> None:
         self._failed_generations = numbers["failed_generations"]
         self.set_varying(varying)
+        self._evaluated = numbers.get("evaluated", 0)
+        violation, value = numbers.get("best_of_few", NOTHING_YET)
+        self._best_of_few = float(violation), float(value)
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
         self.best, self.to_beat, self.returned_to = (
@@ -163,6 +175,7 @@ class RunMonitor:
         self._flat_window = flat_window(n + frozen, self._popsize, self._per_coordinate)
 
     def _forget(self) -> None:
+        self._evaluated, self._best_of_few = 0, NOTHING_YET
         self._values.forget()
         self._violations.forget()
 

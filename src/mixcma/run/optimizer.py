@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -23,9 +23,10 @@ from mixcma.run.arguments import (
     checked_space,
     checked_stopping,
 )
+from mixcma.run.guide import Guide, Known, Plan
 from mixcma.run.monitor import RunMonitor
 from mixcma.run.noise import NoiseSource, fresh_seed
-from mixcma.run.outcome import Order, Outcome, Told, read_outcomes
+from mixcma.run.outcome import Order, Outcome, Told, interpret, read_outcomes
 from mixcma.run.snapshot import Snapshot, arrays_of, state_from
 from mixcma.run.warm_start import History, started_at, started_from, warm_start
 from mixcma.space import Params, Space
@@ -41,6 +42,7 @@ class Draw(NamedTuple):
     generation: int
     sample: Sample
     penalty: NDArray[np.float64] | float
+    plan: Plan | None  # where the model has chosen which are evaluated
 
 
 class Candidate:
@@ -66,6 +68,18 @@ class Candidate:
         """The latent point (N,) that `params` was decoded from."""
         latent: NDArray[np.float64] = self._draw.sample.v[self.index]
         return latent
+
+    @property
+    def proposed(self) -> bool:
+        """Whether it is a point of the model's own."""
+        plan = self._draw.plan
+        return plan is not None and self.index in plan.proposed
+
+    @property
+    def slot(self) -> int:
+        """Its place in the generation; points of the model's own have those after the last."""
+        plan = self._draw.plan
+        return self.index + len(plan.proposed) if plan is not None and self.proposed else self.index
 
     @property
     def penalty(self) -> float:
@@ -168,6 +182,7 @@ class Optimizer:
         floats = self.setting.strategy.dimension - int(self.encoding.coordinates.margin.sum())
         self.monitor = RunMonitor(self.stopping, target, self.encoding.dimension, floats, self.popsize)
         self._record_decomposition()
+        self.guide = Guide(self.method, self.setting) if self.method.guided else None
         self._asked: list[Candidate] | None = None
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
 
@@ -184,17 +199,33 @@ class Optimizer:
     def step_size(self) -> float:
         return float(self.state.sigma[0])
 
-    def ask(self) -> list[Candidate]:
-        """A generation of candidates, all of which are to be evaluated and told."""
+    def ask(
+        self,
+        at_least: int = 1,
+        *,
+        including: Collection[int] = (),
+        known: Callable[[Params], bool] | None = None,
+    ) -> list[Candidate]:
+        """The candidates to evaluate and tell next: a generation, or as many of it as the model finds worth it.
+
+        There are `at_least` so many, or the whole generation, and those with the slots `including` are among them.
+        Points that are `known`, and cost nothing, come on top.
+        """
         if self._asked is not None:
             raise RuntimeError(
                 f"ask: generation {self._draws} was asked for already and has not been told; "
                 "call tell(candidates, values) with all of its candidates first"
             )
-        sample = self.method.sample(self.setting, self.state, self.noise(self._draws))
-        draw = Draw(self.run, self._draws, sample, self.method.penalty(self.setting, sample.v))
-        params = self.encoding.decode(sample.v, sample.cells)
-        self._asked = list(map(Candidate, params, itertools.count(), itertools.repeat(draw)))
+        sample, plan = self.method.sample(self.setting, self.state, self.noise(self._draws)), None
+        chosen: Sequence[int] = range(self.popsize)
+        v, cells = sample.v, sample.cells
+        if self.guide is not None:
+            plan = self.guide.plan(self.state, sample, at_least, including, self._known_by(known))
+            sample, chosen = plan.sample, plan.chosen
+            v, cells = sample.v[chosen], np.broadcast_to(sample.cells, sample.v.shape)[chosen]
+        draw = Draw(self.run, self._draws, sample, self.method.penalty(self.setting, sample.v), plan)
+        params = self.encoding.decode(v, cells)
+        self._asked = list(map(Candidate, params, chosen, itertools.repeat(draw)))
         return list(self._asked)
 
     def tell(self, candidates: Sequence[Candidate], outcomes: Iterable[float | Outcome | None]) -> None:
@@ -202,11 +233,23 @@ class Optimizer:
 
         A value is a number or an `Outcome`; None and NaN mark a failed evaluation.
         """
-        told = read_outcomes(self._in_order(list(candidates), list(outcomes)))
-        asked, self._asked = self._asked, None
+        given = self._in_order(list(candidates), list(outcomes))
+        asked = self._asked
         assert asked is not None
-        self._record(asked, told)
-        self.advance(asked[0]._draw.sample, told)
+        plan = asked[0]._draw.plan
+        told: Told | None
+        if plan is None or self.guide is None:
+            told = read_outcomes(given)
+            self._record(asked, told)
+        else:
+            read = [interpret(each) for each in given]
+            self._record(asked, read_outcomes(read))
+            told = self.guide.learn(plan, [self.encoding.encode_checked(candidate.params) for candidate in asked], read)
+        self._asked = None
+        if told is None:
+            self._draws += 1
+        else:
+            self.advance(asked[0]._draw.sample, told)
 
     def advance(self, sample: Sample, told: Told) -> None:
         """Close a generation: learn from its samples, unless all of them failed."""
@@ -225,6 +268,13 @@ class Optimizer:
     def follow(self, earlier: Optimizer) -> None:
         """Come after another run of the same search, and be given up where there is no hope of being better."""
         self.monitor.to_beat = min(earlier.monitor.to_beat, earlier.monitor.best)
+        if self.guide is not None and earlier.guide is not None:
+            self.guide.follow(earlier.guide)
+
+    def remember(self, params: Params, outcome: Outcome) -> None:
+        """Something was evaluated without being asked for: data for the model."""
+        if self.guide is not None:
+            self.guide.add(self.encoding.encode_checked(params), outcome)
 
     def move_to(self, params: Params) -> None:
         """Start from `params`: the mean becomes that point, and half of all first choices are its own."""
@@ -241,6 +291,7 @@ class Optimizer:
             "evaluations": self.evaluations,
             "failures": self.failures,
             **self.monitor.snapshot(),
+            **({} if self.guide is None else {"guide": self.guide.snapshot()}),
             "stop": self.stop and self.stop.name,
             "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
         }
@@ -253,11 +304,18 @@ class Optimizer:
         self._draws, self.evaluations, self.failures = numbers["draws"], numbers["evaluations"], numbers["failures"]
         self.monitor.restore(numbers, self.method.varying(self.setting, self.state))
         self._record_decomposition()
+        if self.guide is not None:
+            self.guide.restore(numbers["guide"])
         self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
         self.stop = numbers["stop"] and REASONS[numbers["stop"]]
         if self.stop is FAILING:
             self.stop = None
             self.monitor.reset_failures()
+
+    def _known_by(self, known: Callable[[Params], bool] | None) -> Known:
+        if known is None:
+            return lambda sample: np.zeros(len(sample.v), dtype=bool)
+        return lambda sample: np.array([known(params) for params in self.encoding.decode(sample.v, sample.cells)])
 
     def _begin(self, start: Start) -> None:
         self.state = self.method.initial_state(self.setting, start)
@@ -275,9 +333,10 @@ class Optimizer:
         if candidates == asked:
             return outcomes
         placed: dict[int, T] = {}
+        place = {id(candidate): k for k, candidate in enumerate(asked)}
         for candidate, outcome in zip(candidates, outcomes):
-            index = candidate.index if isinstance(candidate, Candidate) else -1
-            if not 0 <= index < len(asked) or asked[index] is not candidate:
+            index = place.get(id(candidate), -1)
+            if index < 0:
                 raise ValueError(
                     f"tell: expected candidates of generation {self._draws} of this optimizer, but got "
                     f"{candidate!r}; pass the very objects that the last ask() returned"
@@ -286,7 +345,7 @@ class Optimizer:
                 raise ValueError(f"tell: {candidate!r} was given twice; pass each candidate once")
             placed[index] = outcome
         if len(placed) < len(asked):
-            missing = sorted(set(range(len(asked))) - set(placed))
+            missing = sorted(asked[k].index for k in set(range(len(asked))) - set(placed))
             raise ValueError(
                 f"tell: expected all {len(asked)} candidates of generation {self._draws}, but those with "
                 f"index {missing} are missing; tell them too (None marks a failed evaluation)"

@@ -158,6 +158,7 @@ class Told(NamedTuple):
     best: int  # index of the best: least violation, then least value
     best_value: float
     best_violation: float
+    evaluated: int  # how many of them were evaluated; the others are guessed
 
 
 def read_outcomes(given: Sequence[object]) -> Told:
@@ -166,11 +167,11 @@ def read_outcomes(given: Sequence[object]) -> Told:
     if set(map(type, given)) == {float} and math.isfinite(sum(given)):  # type: ignore[arg-type]
         values = np.array(given)
         best = int(values.argmin())
-        return Told(values, None, 0, best, float(values[best]), 0.0)
+        return Told(values, None, 0, best, float(values[best]), 0.0, len(given))
     outcomes = [interpret(value) for value in given]
     values = np.array([outcome.value for outcome in outcomes])
     violations = np.array([outcome.violation for outcome in outcomes])
     failures = sum(outcome.failed for outcome in outcomes)
     best = int(np.lexsort((values, violations))[0])
     violated = violations if violations.any() else None
-    return Told(values, violated, failures, best, float(values[best]), float(violations[best]))
+    return Told(values, violated, failures, best, float(values[best]), float(violations[best]), len(given))

@@ -99,6 +99,10 @@ class Search(ABC):
             return None
         outcomes, reason = self._together(optimizer, entries)
         if reason is None:
+            for entry, outcome in zip(entries, outcomes):
+                optimizer.remember(entry.params, outcome)
+            if optimizer.guide is not None:
+                optimizer.guide.refit()
             outcome, best = min(zip(outcomes, entries), key=lambda pair: pair[0].order)
             if not outcome.failed:
                 optimizer.move_to(best.params)

@@ -30,6 +30,7 @@ def take_up(account: Account, optimizer: Optimizer, record: Record) -> None:
             account.take(row.params, row.outcome)
         if row.run == present.run:
             account.see(row.outcome, row.evaluated)
+            optimizer.remember(row.params, row.outcome)
 
 
 def _in_snapshot(row: Row, record: Record, optimizer: Optimizer) -> bool:

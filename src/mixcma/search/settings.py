@@ -77,6 +77,8 @@ def describe_method(method: Method) -> dict[str, Any]:
 def method_from(description: Mapping[str, Any]) -> Method:
     """The method that `describe_method` described."""
     options = dict(description)
+    if options["type"] == Mix.__name__:
+        options.setdefault("model", False)  # the file is older than the model
     kind = KINDS.get(options.pop("type"))
     if kind is None:
         raise ValueError(

@@ -1,10 +1,11 @@
-"""Generation by generation: the result does not depend on how many workers there are, or which finishes first."""
+"""Generation by generation: the result does not depend on which evaluation finishes first."""
 
 from __future__ import annotations
 
 from mixcma.core.stopping import StopReason
 from mixcma.run.optimizer import Optimizer
 from mixcma.search.base import Search
+from mixcma.space import Params
 from mixcma.store import Record
 
 
@@ -12,10 +13,16 @@ class SynchronousSearch(Search):
     def go_on_from(self, record: Record, optimizer: Optimizer) -> None:
         """There is nothing to do: when a generation is asked for again, the file answers with what it holds of it."""
 
+    def _known(self, params: Params) -> bool:
+        return self.account.recall(params) is not None
+
     def _run(self, optimizer: Optimizer) -> StopReason:
         while not optimizer.stop:
-            candidates = optimizer.ask()
-            entries = self.file.asked(optimizer, [candidate.params for candidate in candidates])
+            slots = self.file.slots(optimizer)  # a generation that the file holds does not grow with more workers
+            at_least = 1 if slots else self.evaluator.capacity or optimizer.popsize
+            known = self._known if self.account.cache else None
+            candidates = optimizer.ask(at_least, including=slots, known=known)
+            entries = self.file.asked(optimizer, candidates)
             outcomes, reason = self._together(optimizer, entries)
             if reason is not None:
                 return reason

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mixcma.core.stopping import StopReason
 from mixcma.evaluation import CallResult
-from mixcma.run.optimizer import Optimizer
+from mixcma.run.optimizer import Candidate, Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Drawn
 from mixcma.space import Params
@@ -32,8 +32,11 @@ class NoFile:
         self._x0 = x0
         self._ids = 0
 
-    def asked(self, optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
-        return self._numbered(candidates)
+    def slots(self, optimizer: Optimizer) -> list[int]:
+        return []
+
+    def asked(self, optimizer: Optimizer, candidates: Sequence[Candidate]) -> list[Entry]:
+        return self._numbered([candidate.params for candidate in candidates])
 
     def x0(self) -> list[Entry]:
         return self._numbered(self._x0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from mixcma.core.stopping import StopReason
 from mixcma.evaluation import CallResult
-from mixcma.run.optimizer import Optimizer
+from mixcma.run.optimizer import Candidate, Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Drawn
 from mixcma.space import Params
@@ -94,7 +94,11 @@ class RunFile:
         self._snapshot(optimizer, self._counted)
         self._writer.commit()
 
-    def asked(self, optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
+    def slots(self, optimizer: Optimizer) -> list[int]:
+        """The slots of the next generation that the file holds already."""
+        return [row.slot for row in self._recorded.get((optimizer.run, optimizer.generation), [])]
+
+    def asked(self, optimizer: Optimizer, candidates: Sequence[Candidate]) -> list[Entry]:
         """A generation was drawn: write its candidates, its distribution, and now and then a snapshot.
 
         If the file holds the generation already, its candidates come back with the outcomes that are known.
@@ -109,8 +113,8 @@ class RunFile:
         self._since_snapshot += 1
         run, generation = optimizer.run, optimizer.generation
         entries = [
-            Entry(self._candidate(run, generation, slot, params, None), params)
-            for slot, params in enumerate(candidates)
+            Entry(self._candidate(run, generation, candidate.slot, candidate.params, None), candidate.params)
+            for candidate in candidates
         ]
         self._writer.commit()
         return entries
@@ -214,18 +218,19 @@ class RunFile:
                 latent = None if row.latent is None else row.latent.tobytes()
                 self._pending[row.id] = _pending_row(row.id, row.run, row.generation, row.slot, row.params, latent)
 
-    def _entries(self, recorded: list[Row], optimizer: Optimizer, candidates: Sequence[Params]) -> list[Entry]:
+    def _entries(self, recorded: list[Row], optimizer: Optimizer, candidates: Sequence[Candidate]) -> list[Entry]:
         """The candidates of a generation in the file; in a salvaged file some may be lost, which are put in again."""
         entries = {row.slot: _entry(row) for row in recorded}
-        for slot, params in enumerate(candidates):
-            if slot not in entries:
-                id = self._candidate(optimizer.run, optimizer.generation, slot, params, None)
-                entries[slot] = Entry(id, params)
-        return [entries[slot] for slot in range(len(candidates))]
+        for candidate in candidates:
+            if candidate.slot not in entries:
+                id = self._candidate(optimizer.run, optimizer.generation, candidate.slot, candidate.params, None)
+                entries[candidate.slot] = Entry(id, candidate.params)
+        return [entries[candidate.slot] for candidate in candidates]
 
-    def _check_same(self, recorded: list[Row], candidates: Sequence[Params]) -> None:
+    def _check_same(self, recorded: list[Row], candidates: Sequence[Candidate]) -> None:
         """Check that the candidates drawn again are those in the file, up to rounding on another machine."""
-        drawn = [candidates[row.slot] for row in recorded if row.slot < len(candidates)]
+        at = {candidate.slot: candidate.params for candidate in candidates}
+        drawn = [at[row.slot] for row in recorded if row.slot in at]
         if [row.params for row in recorded] == drawn:
             return
         if len(drawn) == len(recorded) and all(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mixcma.core.categories import initial_categories
@@ -29,10 +29,22 @@ RETURNS_WITH = 0.03
 
 @dataclass(frozen=True)
 class Mix(Method):
-    """mixcma's own method, docs/mix.md: integers and categories that have settled are mutated instead of drawn."""
+    """mixcma's own method, docs/mix.md: integers and categories that have settled are mutated instead of drawn.
+
+    Parameters
+    ----------
+    model
+        Whether a model of the objective says which candidates are worth evaluating, and proposes points of its own
+        (docs/model.md).
+    """
 
     takes_categories: ClassVar[bool] = True
     takes_uniforms: ClassVar[bool] = True
+    model: bool = field(default=False, kw_only=True)
+
+    @property
+    def guided(self) -> bool:  # type: ignore[override]
+        return self.model
 
     def setting(self, coordinates: Coordinates, popsize: int | None) -> MixSetting:
         return MixSetting(strategy_of(coordinates, popsize), coordinates)

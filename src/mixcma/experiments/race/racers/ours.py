@@ -12,7 +12,7 @@ from mixcma.experiments.race.task import FloatArray, Scoreboard, Task
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.restarts import restart_popsize
-from mixcma.space import Bool, Categorical, Float, Int, Space, Variable
+from mixcma.space import Bool, Categorical, Float, Int, Params, Space, Variable
 
 
 def run_mixcma(method: Method, task: Task, evaluate: Scoreboard) -> None:
@@ -41,8 +41,11 @@ def run_mixcma(method: Method, task: Task, evaluate: Scoreboard) -> None:
 
 
 def _run_to_the_end(optimizer: Optimizer, evaluate: Scoreboard, memory: dict[bytes, Outcome] | None) -> None:
+    def known(params: Params) -> bool:
+        return np.array(list(params.values()), dtype=np.float64).tobytes() in (memory or {})
+
     while not optimizer.stop:
-        candidates = optimizer.ask()
+        candidates = optimizer.ask(known=None if memory is None else known)
         points = np.array([list(candidate.params.values()) for candidate in candidates], dtype=np.float64)
         optimizer.tell(candidates, [_outcome(point, evaluate, memory) for point in points])
 

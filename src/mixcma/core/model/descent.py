@@ -1,0 +1,185 @@
+"""Where the quadratic model is least (docs/model.md, "Descent")."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mixcma.core.coordinates import cell_centre, cell_index
+from mixcma.core.model.features import FloatArray, IntArray
+from mixcma.core.model.surrogate import Scaling, Surrogate
+
+# Curvatures below this part of the largest count as this part.
+LEAST_CURVATURE = 1e-9
+# A step must gain this much, in units of the spread of the values.
+LEAST_GAIN = 1e-12
+MOST_STEPS = 200
+# Integers go at most this many values beyond those that were seen.
+BEYOND = 1.01
+
+
+class Quadratic(NamedTuple):
+    """g' u + u' H u / 2, with the floats eliminated: S and s say what remains where floats are always at their best."""
+
+    g: FloatArray  # (p,)
+    H: FloatArray  # (p, p)
+    floats: IntArray  # places of the floats among the features
+    others: IntArray  # places of integers and indicators
+    S: FloatArray  # (others, others) H_zz - H_zx H_xx^-1 H_xz
+    s: FloatArray  # (others,) g_z - H_zx H_xx^-1 g_x
+
+
+def proposal(surrogate: Surrogate, start: FloatArray) -> FloatArray | None:
+    """A latent point (N,) where the quadratic model of the value is less than at `start`; None if there is none."""
+    polynomial, output = surrogate.quadratic[0]
+    if polynomial.kind == "linear":
+        return None
+    scaling = surrogate.scaling
+    quadratic = _eliminated(scaling, *polynomial.gradient_and_hessian(output))
+    if quadratic is None:
+        return None
+    points = np.stack([start, _stepped(scaling, quadratic, start)])
+    if len(quadratic.floats):
+        points = np.stack([_with_floats(scaling, quadratic, point) for point in points])
+    values = polynomial.predict(scaling.rows(points))[:, output]
+    least = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+    at_start = polynomial.predict(scaling.rows(start[None]))[0, output]
+    return points[least] if values[least] < at_start else None
+
+
+def _eliminated(scaling: Scaling, g: FloatArray, H: FloatArray) -> Quadratic | None:
+    """None if the model has no curvature in the floats."""
+    x = scaling.features.floats
+    z = np.setdiff1d(np.arange(scaling.features.count), x)
+    S, s = H[np.ix_(z, z)], g[z]
+    if len(x):
+        curvatures, axes = np.linalg.eigh(H[np.ix_(x, x)])
+        if not curvatures[-1] > 0.0:
+            return None
+        inverse = (axes / np.maximum(curvatures, LEAST_CURVATURE * curvatures[-1])) @ axes.T
+        across = H[np.ix_(x, z)]
+        S, s = S - across.T @ inverse @ across, s - across.T @ inverse @ g[x]
+    return Quadratic(g, H, x, z, S, s)
+
+
+def _stepped(scaling: Scaling, quadratic: Quadratic, start: FloatArray) -> FloatArray:
+    """Integers and choices, one at a time, each time the change that gains most."""
+    features, (S, s) = scaling.features, (quadratic.S, quadratic.s)
+    coordinates = features.coordinates
+    discrete = np.asarray(coordinates.discrete)
+    cells = cell_index(coordinates, start)
+    if not discrete.any():
+        return start.copy()
+    z = scaling.rows(start[None])[0][quadratic.others]
+    place = np.full(features.count, -1)
+    place[quadratic.others] = np.arange(len(quadratic.others))
+    for _ in range(MOST_STEPS):
+        slope = s + S @ z
+        best_gain, best_cells = -LEAST_GAIN, None
+        if len(features.integers):
+            gain, changed = _best_integer(scaling, S, slope, z, place, cells)
+            if gain < best_gain:
+                best_gain, best_cells = gain, changed
+        for category, K in enumerate(features.choices):
+            gain, changed = _best_choice(scaling, S, slope, place, cells, category, int(K))
+            if gain < best_gain:
+                best_gain, best_cells = gain, changed
+        if best_cells is None:
+            break
+        cells = best_cells
+        z = scaling.rows(cell_centre(coordinates, cells)[None])[0][quadratic.others]
+    return np.where(discrete, cell_centre(coordinates, cells), start)
+
+
+def _best_integer(
+    scaling: Scaling, S: FloatArray, slope: FloatArray, z: FloatArray, place: IntArray, cells: FloatArray
+) -> tuple[float, FloatArray]:
+    """The best change of one integer: to a neighbour, or to where the model is least along it."""
+    features = scaling.features
+    j, coordinates = features.integers, features.coordinates
+    a = place[j]
+    curvature = S[a, a]
+    there = z[a] - np.where(curvature > 0.0, slope[a] / np.where(curvature > 0.0, curvature, 1.0), 0.0)
+    latent_now = cell_centre(coordinates, cells)
+    latent = latent_now.copy()
+    latent[j] = np.clip(scaling.origin[j] + there * scaling.spread[j], scaling.low[j], scaling.high[j])
+    least = cell_index(coordinates, latent)
+    best_gain, best = 0.0, cells
+    for candidate in (least, cells - 1.0, cells + 1.0):
+        allowed = (candidate >= 0.0) & (candidate <= coordinates.last)
+        centre = cell_centre(coordinates, np.where(allowed, candidate, cells))[j]
+        one = BEYOND * coordinates.granularity[j]
+        believed = (centre >= scaling.seen_low[j] - one) & (centre <= scaling.seen_high[j] + one)
+        centre = np.where(believed, centre, latent_now[j])
+        d = (centre - scaling.origin[j]) / scaling.spread[j] - z[a]
+        gains = slope[a] * d + 0.5 * curvature * d * d
+        k = int(gains.argmin())
+        if gains[k] < best_gain:
+            best_gain, best = float(gains[k]), cells.copy()
+            best[j[k]] = candidate[j[k]]
+    return best_gain, best
+
+
+def _best_choice(
+    scaling: Scaling, S: FloatArray, slope: FloatArray, place: IntArray, cells: FloatArray, category: int, K: int
+) -> tuple[float, FloatArray]:
+    """The best change of one category."""
+    features = scaling.features
+    column, present = features.numbers + category, int(cells[features.numbers + category])
+    first = features.first_indicator[category]
+    best_gain, best = 0.0, cells
+    for choice in range(K):
+        if choice == present:
+            continue
+        d = np.zeros(len(slope))
+        if present:
+            d[place[first + present - 1]] = -1.0
+        if choice:
+            d[place[first + choice - 1]] = 1.0
+        gain = float(slope @ d + 0.5 * d @ S @ d)
+        if gain < best_gain:
+            best_gain, best = gain, cells.copy()
+            best[column] = choice
+    return best_gain, best
+
+
+def _with_floats(scaling: Scaling, quadratic: Quadratic, point: FloatArray) -> FloatArray:
+    """The point with its floats where the model is least, within the bounds and as far as the model is believed."""
+    features, x = scaling.features, quadratic.floats
+    low, high = limits(scaling)
+    low, high = (low[x] - scaling.origin[x]) / scaling.spread[x], (high[x] - scaling.origin[x]) / scaling.spread[x]
+    u = scaling.rows(point[None])[0]
+    g = quadratic.g[x] + quadratic.H[np.ix_(x, quadratic.others)] @ u[quadratic.others]
+    H = quadratic.H[np.ix_(x, x)]
+    t, free = np.clip(0.0, low, high), np.ones(len(x), dtype=bool)
+    for _ in range(len(x)):
+        held = H[np.ix_(free, ~free)] @ t[~free]
+        curvatures, axes = np.linalg.eigh(H[np.ix_(free, free)])
+        if not curvatures[-1] > 0.0:
+            break
+        inverse = (axes / np.maximum(curvatures, LEAST_CURVATURE * curvatures[-1])) @ axes.T
+        t[free] = -inverse @ (g[free] + held)
+        outside = free & ((t < low) | (t > high))
+        t = np.clip(t, low, high)
+        free = free & ~outside
+        if not outside.any() or not free.any():
+            break
+    moved = point.copy()
+    moved[x] = scaling.origin[x] + t * scaling.spread[x]
+    moved[: features.numbers] = np.where(
+        np.asarray(features.coordinates.discrete)[: features.numbers],
+        point[: features.numbers],
+        np.clip(moved[: features.numbers], *limits(scaling)),
+    )
+    return moved
+
+
+def limits(scaling: Scaling) -> tuple[FloatArray, FloatArray]:
+    """(numbers,) each: the bounds, or as far as the model is believed."""
+    coordinates, n = scaling.features.coordinates, scaling.features.numbers
+    low, high = scaling.low, scaling.high
+    if coordinates.latent_low is not None and coordinates.latent_high is not None:
+        low, high = np.maximum(low, coordinates.latent_low[:n]), np.minimum(high, coordinates.latent_high[:n])
+        high = np.maximum(low, high)
+    return low, high

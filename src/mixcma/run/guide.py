@@ -1,0 +1,297 @@
+"""Guide: a run's model of its objective; which candidates are worth evaluating, and what the others may be worth."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixcma.core.coordinates import cell_centre
+from mixcma.core.method import Method, State
+from mixcma.core.model import Surrogate, Trust, fit_surrogate
+from mixcma.core.model.constrained import proposals
+from mixcma.core.model.descent import proposal
+from mixcma.core.model.features import Features
+from mixcma.core.model.local import Local, fit_local
+from mixcma.core.model.region import Region
+from mixcma.core.model.surrogate import Evaluated, window_of
+from mixcma.core.model.trust import places
+from mixcma.core.sampling import Sample
+from mixcma.core.setting import Setting
+from mixcma.run.outcome import NOTHING_YET, Order, Outcome, Told
+
+FloatArray = NDArray[np.float64]
+# Which candidates (L,) were evaluated before, and cost nothing.
+Known = Callable[[Sample], NDArray[np.bool_]]
+
+# One candidate of each generation is evaluated whatever the model says of it; they are drawn independently, so any will
+# do, except the first, which is the mean in spaces without floats.
+AT_RANDOM = 1
+# The model is fitted anew when the evaluations have increased by this part of its coefficients. That part grows with
+# the evaluations and the coefficients, since the time of a fit grows with the square of these, up to the slowest pace.
+PACE, LATER, SLOWEST = 0.025, 2.3e6, 1.0
+# Proposals that are among so many of the newest points are not made again.
+NOT_AGAIN = 60
+# Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
+SAME, SAME_LOCALLY = 1e-9, 1e-7
+# Under constraints the nearest of so many windows of points count; nothing is proposed in larger problems than this.
+NEARBY, MOST_FEATURES, MOST_CONSTRAINTS = 4, 60, 100
+# Larger numbers are no data for the model.
+LARGEST = 1e150
+
+
+class Plan(NamedTuple):
+    """A generation: all its candidates, and which of them are evaluated."""
+
+    sample: Sample
+    points: FloatArray  # (L, N) latent, integers at the centres of their cells
+    chosen: list[int]  # in the order in which they are evaluated
+    free: set[int]  # those of them whose outcome is known
+    proposed: tuple[int, ...]  # the candidates that are points of the model's own: the last ones
+    kind: str | None  # the kind of the model; None under constraints
+    predicted: FloatArray | None  # (L,) the place of each candidate as predicted; None without a model
+
+
+class Guide:
+    """The evaluations of a run, the model of them, and how far it is trusted.
+
+    Parameters
+    ----------
+    method, setting
+        Those of the run.
+    """
+
+    def __init__(self, method: Method, setting: Setting) -> None:
+        self._method, self._setting = method, setting
+        self.features = Features(setting.coordinates)
+        self.trust, self.region = Trust(), Region()
+        self._window = window_of(self.features)
+        self._points: list[FloatArray] = []
+        self._outcomes: list[Outcome] = []
+        self._best: tuple[Order, FloatArray] | None = None
+        self._best_place = -1
+        self._surrogate: Surrogate | None = None
+        self._fitted_at = 0  # how many evaluations there were
+        self._before = 0  # evaluations of earlier runs
+
+    def add(self, point: FloatArray, outcome: Outcome) -> None:
+        """A point was evaluated; failures are left out, and numbers whose squares are not floats."""
+        if outcome.failed or not all(abs(number) < LARGEST for number in (outcome.value, *outcome.constraints)):
+            return
+        self._points.append(point)
+        self._outcomes.append(outcome)
+        if self._best is None or outcome.order < self._best[0]:
+            self._best, self._best_place = (outcome.order, point), len(self._points) - 1
+
+    def plan(self, state: State, sample: Sample, at_least: int, including: Collection[int], known: Known) -> Plan:
+        """Choose the candidates to evaluate; one may make way for a point of the model's own.
+
+        They are as many as the trust in the model asks for, but `at_least` so many, and as many as it takes to have
+        those in `including`, where points of the model's own have the numbers after the last. Those that are `known`
+        cost nothing, and come on top.
+        """
+        L = self._setting.strategy.popsize
+        surrogate = self._model()
+        if surrogate is None:
+            return Plan(sample, self._settled(sample), list(range(L)), set(), (), None, None)
+        sample, proposed = self._with_proposals(surrogate, state, sample)
+        points = self._settled(sample)
+        value, violation = surrogate.predict(points)
+        order = np.lexsort((value, violation))
+        free = set(np.flatnonzero(known(sample)).tolist())
+        queue = [i for i in dict.fromkeys([AT_RANDOM % L, *proposed, *order.tolist()]) if i not in free]
+        needed = {i if i < L else i - len(proposed) for i in including} - free
+        furthest = max((queue.index(i) + 1 for i in needed), default=0)
+        trusted = len(proposed) + 1 if proposed and surrogate.constrained else self.trust.wanted(L)
+        costing = queue[: max(trusted, at_least, furthest)]
+        kind = None if surrogate.constrained else surrogate.kind
+        return Plan(sample, points, sorted([*costing, *free]), free, proposed, kind, places(order))
+
+    def learn(self, plan: Plan, points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> Told | None:
+        """The chosen candidates came out so; what the others may be worth is guessed.
+
+        None if only a part was chosen and all of it failed: the model, which does not know why, is trusted no longer.
+        """
+        best_before = NOTHING_YET if self._best is None else self._best[0]
+        for point, outcome in zip(points, outcomes):
+            self.add(point, outcome)
+        if plan.predicted is not None:
+            drawn = [k for k, i in enumerate(plan.chosen) if i not in plan.proposed and i not in plan.free]
+            came = (
+                np.lexsort(tuple(np.array([outcomes[k].order for k in drawn]).T[::-1])) if drawn else np.zeros(0, int)
+            )
+            self.trust.judge(plan.predicted[[plan.chosen[k] for k in drawn]], places(came))
+        if plan.predicted is not None:
+            self._judge_proposals(plan, outcomes, best_before)
+        if len(self._points) - self._fitted_at >= self._pace():
+            self.refit()
+        if len(plan.chosen) < len(plan.points) and all(outcome.failed for outcome in outcomes):
+            self.trust.lose()
+            return None
+        return self._told(plan, outcomes)
+
+    def follow(self, earlier: Guide) -> None:
+        """Come after another run of the same search."""
+        self._before = earlier._before + len(earlier._points)
+
+    def refit(self) -> None:
+        """Let the model know all evaluations so far."""
+        self._fitted_at, self._surrogate = len(self._points), None
+
+    def snapshot(self) -> dict[str, Any]:
+        own = {"fitted_at": self._fitted_at, "before": self._before, "region": self.region.snapshot()}
+        return {**own, **self.trust.snapshot()}
+
+    def restore(self, numbers: dict[str, Any]) -> None:
+        """Go on as it was; the evaluations are added again by whoever has them."""
+        self._fitted_at, self._before = numbers["fitted_at"], numbers["before"]
+        self.trust.restore(numbers)
+        self.region.restore(numbers["region"])
+
+    def _judge_proposals(self, plan: Plan, outcomes: Sequence[Outcome], best_before: Order) -> None:
+        orders = [outcomes[plan.chosen.index(i)].order for i in plan.proposed]
+        succeeded = min(orders) < best_before if orders else None
+        if plan.kind is not None:
+            self.trust.judge_proposal(plan.kind, succeeded)
+        elif succeeded is None:
+            self.region.rest()
+        else:
+            self.region.judge(succeeded, feasible=orders[0][0] == 0.0)
+
+    def _pace(self) -> float:
+        """How many evaluations it takes for the model to be fitted anew."""
+        n = len(self._points)
+        coefficients = max((size for size in self.features.sizes.values() if size <= min(n, self._window)), default=0)
+        return coefficients * min(max(PACE, coefficients * (self._before + n) / LATER), SLOWEST)
+
+    def _model(self) -> Surrogate | None:
+        if self._surrogate is None:
+            end = min(self._fitted_at, len(self._points))  # some may be lost in a salvaged file
+            begin = max(0, end - self._window)
+            evaluated = self._evaluated(range(begin, end))
+            if evaluated is not None:
+                self._surrogate = fit_surrogate(self.features, evaluated)
+        return self._surrogate
+
+    def _with_proposals(self, surrogate: Surrogate, state: State, sample: Sample) -> tuple[Sample, tuple[int, ...]]:
+        """The last candidates make way for points of the model's own, if there are new ones."""
+        points = self._constrained() if surrogate.constrained else self._unconstrained(surrogate)
+        if not points:
+            return sample, ()
+        L, count = len(sample.v), len(points)
+        rows = self._method.express(self._setting, state, np.array(points)[:, None])
+        whole = (np.broadcast_to(part, (L, *np.shape(part)[1:])) for part in sample)
+        joined = Sample._make(np.concatenate([part[:-count], last]) for part, last in zip(whole, rows))
+        return joined, tuple(range(L - count, L))
+
+    def _unconstrained(self, surrogate: Surrogate) -> list[FloatArray]:
+        """The point where the quadratic model is least."""
+        if self._best is None or not self.trust.may_propose(surrogate.kind):
+            return []
+        point = proposal(surrogate, self._best[1])
+        return [] if point is None or self._is_known(surrogate, point) else [point]
+
+    def _constrained(self) -> list[FloatArray]:
+        """New points where the local models are least among those that are feasible."""
+        end = min(self._fitted_at, len(self._points))
+        begin = max(0, end - NEARBY * self._window)
+        chosen = [*range(begin, end)] if begin <= self._best_place < end else [self._best_place, *range(begin, end)]
+        evaluated = self._evaluated(chosen)
+        if (
+            evaluated is None
+            or self.features.count > MOST_FEATURES
+            or evaluated.constraints.shape[1] > MOST_CONSTRAINTS
+        ):
+            return []
+        points: list[FloatArray] = []
+        most = max(1, self._setting.strategy.popsize - 2)
+        for attempt in self.region.attempts()[:most]:
+            model = fit_local(self.features, evaluated, attempt.radius)
+            if model is not None:
+                known = np.concatenate([evaluated.points, *(point[None] for point in points)])
+                new = (each for each in proposals(model, attempt.margin) if not _is_known_locally(model, known, each))
+                points.extend(itertools.islice(new, 1))
+        return points
+
+    def _evaluated(self, chosen: Sequence[int]) -> Evaluated | None:
+        """The evaluations of these numbers; None if they do not all have the same constraints."""
+        outcomes = [self._outcomes[i] for i in chosen]
+        if len({len(outcome.constraints) for outcome in outcomes}) != 1:
+            return None
+        return Evaluated(
+            np.array([self._points[i] for i in chosen]),
+            np.array([outcome.value for outcome in outcomes]),
+            np.array([outcome.constraints for outcome in outcomes], dtype=np.float64).reshape(len(chosen), -1),
+        )
+
+    def _is_known(self, surrogate: Surrogate, point: FloatArray) -> bool:
+        """Whether the point, but for rounding, is among the newest."""
+        rows = surrogate.scaling.rows(np.array([point, *self._points[-NOT_AGAIN:]]))
+        return bool((np.abs(rows[1:] - rows[0]).max(axis=1) <= SAME).any())
+
+    def _settled(self, sample: Sample) -> FloatArray:
+        """The latent points as they are evaluated: integers at the centres of their cells, floats inside the bounds."""
+        coordinates = self._setting.coordinates
+        v = np.asarray(sample.v)
+        if coordinates.latent_low is not None:
+            v = np.clip(v, coordinates.latent_low, coordinates.latent_high)
+        return np.where(coordinates.discrete, cell_centre(coordinates, np.asarray(sample.cells)), v)
+
+    def _told(self, plan: Plan, outcomes: Sequence[Outcome]) -> Told:
+        """Values and violations of all candidates; no guess is better than the best that was evaluated."""
+        L = len(plan.points)
+        values, violations = np.full(L, np.inf), np.full(L, np.inf)
+        values[plan.chosen] = [outcome.value for outcome in outcomes]
+        violations[plan.chosen] = [outcome.violation for outcome in outcomes]
+        failures = sum(outcome.failed for outcome in outcomes)
+        best = plan.chosen[min(range(len(outcomes)), key=lambda k: outcomes[k].order)]
+        surrogate = self._model()
+        if len(plan.chosen) < L and surrogate is not None and np.isfinite(values[best]):
+            predicted, broken = surrogate.predict(plan.points)
+            guess_between(np.lexsort((predicted, broken)), plan.chosen, values, violations)
+        violated = violations if violations.any() else None
+        value, violation = float(values[best]), float(violations[best])
+        return Told(values, violated, failures, best, value, violation, len(plan.chosen))
+
+
+def _is_known_locally(model: Local, known: FloatArray, point: FloatArray) -> bool:
+    """Whether the point is one of the known ones (n, N), or as good as one."""
+    distances: FloatArray = np.abs(model.rows(known) - model.rows(point[None])).max(axis=1)
+    return bool(distances.min() < SAME_LOCALLY)
+
+
+def guess_between(order: NDArray[np.int64], chosen: list[int], values: FloatArray, violations: FloatArray) -> None:
+    """Fill in what was not evaluated, in place.
+
+    Those that the model puts behind the first, second, ... of the evaluated candidates come behind the first, second,
+    ... of these as they came, at equal distances from the next. Those that it puts before all come behind the best.
+    """
+    known = np.array(chosen)
+    came = known[np.lexsort((values[known], violations[known]))]
+    # behind a failure, or what is infinite, nothing can be ranked
+    came = came[np.isfinite(values[came]) & np.isfinite(violations[came])]
+    if not len(came):
+        return
+    behind: dict[int, list[int]] = {}
+    passed, evaluated = 0, set(came.tolist())
+    for candidate in order.tolist():
+        if candidate in evaluated:
+            passed += 1
+        elif candidate not in chosen:
+            behind.setdefault(max(passed, 1), []).append(candidate)
+    for k, group in behind.items():
+        share = np.arange(1, len(group) + 1) / (len(group) + 1)
+        a, b = came[k - 1], came[min(k, len(came) - 1)]
+        further = violations[b] > violations[a]
+        with np.errstate(over="ignore"):  # what is infinite comes last
+            gap = values[b] - values[a] if k < len(came) else _beyond(values[came])
+            values[group] = values[a] + (0.0 if further else share * gap)
+            violations[group] = violations[a] + share * (violations[b] - violations[a])
+
+
+def _beyond(values: FloatArray) -> float:
+    """How far behind the worst the guesses lie; only their order matters."""
+    return float(np.ptp(values)) + max(1e-12 * float(np.abs(values).max()), 1e-300)

@@ -1,0 +1,185 @@
+"""Laws of the guide: what is guessed and in which order, the same plan for the same data, no point proposed twice."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Outcome, Space
+from mixcma.core.methods import Mix
+from mixcma.run.guide import guess_between
+from mixcma.run.outcome import failure
+from tests.run.states import same_state
+
+SPACE = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "kind": Categorical(list("abc"))})
+PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
+
+
+def bumpy(p):
+    return (p["x"] - 1.1) ** 2 + np.sin(3 * p["y"]) + p["y"] ** 2 + (p["n"] - 3) ** 2 + p["on"] + (p["kind"] == "a")
+
+
+def told(optimizer, objective=bumpy, **asking):
+    candidates = optimizer.ask(**asking)
+    optimizer.tell(candidates, [objective(candidate.params) for candidate in candidates])
+    return candidates
+
+
+def after(generations, objective=bumpy, space=SPACE, **options):
+    optimizer = Optimizer(space, **{"seed": 1, "popsize": 10, "method": Mix(model=True), **options})
+    for _ in range(generations):
+        told(optimizer, objective)
+    return optimizer
+
+
+# Guesses
+
+
+def drawn_case(rng, kind):
+    """A generation of which some were evaluated: the model's order, those, values and violations."""
+    L = int(rng.integers(3, 14))
+    chosen = sorted(rng.choice(L, int(rng.integers(2, L)), replace=False).tolist())
+    values, violations = np.full(L, np.inf), np.full(L, np.inf)
+    values[chosen], violations[chosen] = np.round(rng.normal(size=len(chosen)), 1), 0.0
+    if kind == "violations":
+        violations[chosen] = np.maximum(0.0, np.round(rng.normal(size=len(chosen)), 1))
+    if kind == "failures":
+        failed = chosen[1:][:: 1 + int(rng.integers(2))]
+        values[failed] = violations[failed] = np.inf
+    return rng.permutation(L), chosen, values, violations
+
+
+@pytest.mark.parametrize("kind", ["values", "violations", "failures"])
+@pytest.mark.parametrize("seed", range(40))
+def test_guesses_are_behind_the_best_and_in_the_models_order(seed, kind):
+    order, chosen, values, violations = drawn_case(np.random.default_rng(seed), kind)
+    evaluated = values[chosen].copy(), violations[chosen].copy()
+    guess_between(order, chosen, values, violations)
+    assert np.array_equal(values[chosen], evaluated[0])
+    assert np.array_equal(violations[chosen], evaluated[1])
+    outcomes = list(zip(violations.tolist(), values.tolist()))
+    guessed = [i for i in order.tolist() if i not in chosen]
+    assert np.isfinite(values[guessed]).all()
+    assert np.isfinite(violations[guessed]).all()
+    assert all(outcomes[i] >= min(outcomes[k] for k in chosen) for i in guessed)
+    assert [outcomes[i] for i in guessed] == sorted(outcomes[i] for i in guessed)
+    came = sorted(outcomes[k] for k in chosen if np.isfinite(values[k]))
+    passed = 0
+    for i in order.tolist():
+        if i in chosen:
+            passed += bool(np.isfinite(values[i]))
+        else:  # behind as many of the evaluated as the model says, and before the next
+            assert came[max(passed, 1) - 1] <= outcomes[i]
+            assert passed >= len(came) or outcomes[i] <= came[max(passed, 1) % len(came)] or len(came) == 1
+
+
+def test_infinite_violations_are_no_obstacle():
+    """A constraint may be infinite, and its violation too."""
+    values, violations = np.array([1.0, 2.0, np.inf, np.inf]), np.full(4, np.inf)
+    guess_between(np.array([2, 0, 1, 3]), [0, 1], values, violations)
+    assert not np.isnan(violations).any()
+    assert not np.isnan(values).any()
+
+
+def test_huge_values_are_no_obstacle():
+    values, violations = np.array([-1.7e308, 1.7e308, np.inf, np.inf]), np.array([0.0, 0.0, np.inf, np.inf])
+    guess_between(np.array([0, 2, 1, 3]), [0, 1], values, violations)
+    assert not np.isnan(values).any()
+    assert (values >= -1.7e308).all()
+
+
+# Plans
+
+
+def test_the_same_data_gives_the_same_plan():
+    one, other = after(0), after(0)
+    for _ in range(30):
+        first, second = told(one), told(other)
+        assert [(c.slot, c.params) for c in first] == [(c.slot, c.params) for c in second]
+        assert same_state(one.state, other.state)
+    assert json.dumps(one.snapshot().numbers) == json.dumps(other.snapshot().numbers)
+
+
+@pytest.mark.parametrize("at_least", [1, 4, 7, 10])
+def test_including_those_that_were_chosen_chooses_the_same(at_least):
+    """However many workers there are now."""
+    for generations in (1, 3, 8, 20):
+        chosen = [(c.slot, c.params) for c in after(generations).ask(at_least)]
+        again = after(generations).ask(including=[slot for slot, _ in chosen])
+        assert [(c.slot, c.params) for c in again] == chosen
+
+
+def test_including_one_includes_it():
+    for slot in range(9):  # the last may have made way for a point of the model's own
+        assert slot in {c.slot for c in after(4).ask(including=[slot])}
+
+
+def test_the_first_generation_is_whole_and_later_ones_have_two_or_more():
+    optimizer = after(0)
+    sizes = [len(told(optimizer)) for _ in range(40)]
+    assert sizes[0] == 10
+    assert min(sizes) >= 2
+    assert min(sizes) < 10
+
+
+def test_no_point_is_proposed_that_was_evaluated_lately():
+    for seed in range(6):
+        optimizer, seen = Optimizer(PLANE, method=Mix(model=True), seed=seed), []
+        for _ in range(15):
+            candidates = told(optimizer, lambda p: p["x"] ** 2 + p["y"] ** 2)
+            assert not [c for c in candidates if c.proposed and c.params in seen]
+            seen += [c.params for c in candidates]
+
+
+# Failures, constraints, and numbers of any size
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_a_search_with_failures_goes_on(every):
+    calls = []
+
+    def failing(p):
+        calls.append(p)
+        return failure("broken") if len(calls) % every == 0 else bumpy(p)
+
+    optimizer = after(40, failing)
+    assert optimizer.stop is None
+    assert optimizer.failures == len(calls) // every
+    assert optimizer.evaluations == len(calls)
+
+
+def test_after_a_part_of_a_generation_failed_all_are_evaluated():
+    optimizer = after(6)
+    asked = told(optimizer, lambda p: failure("broken"))
+    assert len(asked) < 10
+    assert optimizer.stop is None
+    assert len(optimizer.ask()) == 10
+
+
+def test_where_all_fails_the_run_is_given_up():
+    optimizer = after(6)
+    for _ in range(4):
+        assert optimizer.stop is None
+        told(optimizer, lambda p: failure("broken"))
+    assert optimizer.stop.name == "failing"
+
+
+@pytest.mark.parametrize("bound", [np.inf, 1e308])
+def test_infinite_and_huge_violations(bound):
+    after(30, lambda p: Outcome(bumpy(p), [bound if p["n"] > 1 or p["on"] else 0.0]))
+
+
+@pytest.mark.parametrize("size", [1e154, 1e300, 1.7e308])
+def test_huge_values(size):
+    after(30, lambda p: size * np.sin(bumpy(p)))
+
+
+def test_integers_beyond_the_floats():
+    wide = Space({"whole": Discrete([-(10**25), 3, 10**25]), "x": Float(-5, 5)})
+    after(10, lambda p: float(p["whole"]) / 1e24 + p["x"] ** 2, wide)
+
+
+def test_constraints_may_change_their_number():
+    after(20, lambda p: Outcome(bumpy(p), [p["x"]] * (1 + p["on"])))
