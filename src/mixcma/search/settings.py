@@ -76,9 +76,7 @@ def describe_method(method: Method) -> dict[str, Any]:
 
 def method_from(description: Mapping[str, Any]) -> Method:
     """The method that `describe_method` described."""
-    options = dict(description)
-    if options["type"] == Mix.__name__:
-        options.setdefault("model", False)  # the file is older than the model
+    options = _with_model(description)
     kind = KINDS.get(options.pop("type"))
     if kind is None:
         raise ValueError(
@@ -86,6 +84,11 @@ def method_from(description: Mapping[str, Any]) -> Method:
             "minimize(..., method=..., run_file=...)"
         )
     return kind(**options)
+
+
+def _with_model(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a method; in a file that is older than the model of mix, it says nothing of it."""
+    return {"model": False, **description} if description["type"] == Mix.__name__ else dict(description)
 
 
 def versions() -> dict[str, str]:
@@ -98,7 +101,7 @@ def refuse_differences(path: object, kept: Mapping[str, Any], given: Mapping[str
     for name, value in given.items():
         if name == "space":
             found += _space_differences(kept[name], value)
-        elif value is not None and value != kept[name]:
+        elif value is not None and value != (_with_model(kept[name]) if name == "method" else kept[name]):
             found.append(f"{name} was {_shown(kept[name])} and is now {_shown(value)}")
     if found:
         raise ValueError(
