@@ -31,7 +31,7 @@ from mixcma import Categorical, Float, Int, Optimizer, Space
 TARGET = 1e-10
 BUDGET = 10_000  # evaluations a variable
 LOW, HIGH = -10, 10
-METHODS = ("mix", "catmargin")
+METHODS = ("mix-without-model", "catmargin")
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=PROBLEMS)
     parser.add_argument("--dimensions", nargs="+", type=int, default=[10, 20])
-    parser.add_argument("--method", choices=list(METHODS), default="mix")
+    parser.add_argument("--method", choices=list(METHODS), default="mix-without-model")
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--budget", type=int, default=20_000)

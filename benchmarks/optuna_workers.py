@@ -104,7 +104,7 @@ def work(url: str, task: Task, solved: Any) -> None:
 def work_on(study: optuna.Study, task: Task, solved: Any) -> None:
     """Ask, evaluate and tell until the problem is solved; this process may kill itself while it evaluates."""
     space = task.distributions()
-    study.sampler = MixCmaSampler(space, seed=task.seed, x0=task.start())
+    study.sampler = MixCmaSampler(space, method="mix-without-model", seed=task.seed, x0=task.start())
     durations = random.Random(os.getpid())
     while not solved.is_set():
         trial = study.ask(space)

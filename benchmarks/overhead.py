@@ -48,7 +48,7 @@ class Clock:
         self.readings += 1
 
 
-def mixcma_steps(n: int, seed: int, clock: Clock, method: str = "mix") -> Iterator[int]:
+def mixcma_steps(n: int, seed: int, clock: Clock, method: str = "mix-without-model") -> Iterator[int]:
     floats = {f"x{i}": Float(mean=2.0, std=1.0) for i in range(n // 2)}
     integers = {f"z{i}": Int(LOW, HIGH, mean=2.0, std=1.0) for i in range(n - n // 2)}
     optimizer = Optimizer(Space(floats | integers), seed=seed, method=method)

@@ -191,7 +191,8 @@ def objective_with_everything(p: Params) -> Outcome:
 
 def finished_file(path: Path) -> bytes:
     """A small finished run file."""
-    minimize(objective_with_everything, SMALL, budget=14, seed=3, popsize=4, run_file=path)
+    plain = "mix-without-model"
+    minimize(objective_with_everything, SMALL, budget=14, seed=3, popsize=4, run_file=path, method=plain)
     return path.read_bytes()
 
 
@@ -201,7 +202,7 @@ def open_file(path: Path) -> tuple[bytes, bytes]:
 
     def callback(progress: Progress) -> bool:
         copied.append((path.read_bytes(), path.with_name(path.name + "-wal").read_bytes()))
-        return progress.generation == 2
+        return progress.evaluations >= 12
 
     with patch("mixcma.store.run_file.WORTH_A_COMMIT", 0.0):  # as if evaluations took their time
         minimize(objective_with_everything, SMALL, budget=100, seed=3, popsize=4, run_file=path, callback=callback)

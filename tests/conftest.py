@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 
+# Before NumPy is loaded, and for processes that tests start: threads for tiny matrices only get in each other's way.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import pytest
 from benchmarks.postgres import find
 from click.testing import CliRunner

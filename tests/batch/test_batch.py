@@ -14,7 +14,7 @@ from mixcma.core.stopping import PAPER_STOPPING
 from mixcma.problems import PAPER_FUNCTIONS, Problem, problem
 from mixcma.run.noise import NoiseBatch, NoiseSource
 
-METHODS = ["cma", "im", "im-box", "margin", "mix", "catmargin"]
+METHODS = ["cma", "im", "im-box", "margin", "mix-without-model", "catmargin"]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,4 +1,4 @@
-"""Law: a batch of one is the Optimizer's run, generation by generation, on NumPy and on JAX."""
+"""Law: a batch of one is the Optimizer's run, generation by generation, on NumPy and on JAX; batches have no model."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ NUMBERS = {
     "all numbers": SETS | BOOLEANS | INTEGERS | FLOATS,
     "wider ints": {"wider": Int(0, 2**40), "widest": Int(0, 2**62), "log": Int(1, 2**48, log=True)},
 }
+WHOLE = [name for name, method in METHODS.items() if not method.guided]  # whose generations are whole
 # the difference of two probabilities close to 1/2 decides about A: rounding shows after a generation
 ILL_CONDITIONED = ("catmargin", "wider ints")
 CHOICES = {
@@ -105,7 +106,7 @@ def only(state):
 
 
 def cases(of_numbers, of_choices):
-    every = itertools.product(METHODS, of_numbers | of_choices)
+    every = itertools.product(WHOLE, of_numbers | of_choices)
     taken = [(method, name) for method, name in every if name in of_numbers or METHODS[method].takes_categories]
     return [case for case in taken if case != ILL_CONDITIONED]
 
@@ -129,6 +130,14 @@ def test_on_numpy(method, name, start, monkeypatch):
         np.testing.assert_allclose(told(optimizer, valley), x, rtol=RTOL, atol=RTOL, err_msg=f"generation {number}")
         if not goes_on(optimizer):
             break
+
+
+def test_a_batch_is_without_a_model():
+    guided, whole = (Valley(CHOICES["all kinds"], method, {}) for method in ("mix", "mix-without-model"))
+    for valley, method in ((guided, "mix"), (whole, "mix-without-model")):
+        run_many(valley, method, [TRIAL], SEED, stopping=ENDLESS, budget=200)
+    assert len(guided.seen) == len(whole.seen) > 5
+    assert all(np.array_equal(one, other) for one, other in zip(guided.seen, whole.seen))
 
 
 @pytest.mark.parametrize(

@@ -164,11 +164,14 @@ def test_another_seed_on_the_same_run_file_is_refused_with_a_sentence(python_pro
     assert "seed was 1 and is now 2" in result.stderr
 
 
-def test_json_for_machines(python_problem, run_command):
-    path = python_problem()
+@pytest.mark.parametrize("method", ["mix", "mix-without-model"])
+def test_json_for_machines(python_problem, run_command, method):
+    path = python_problem(more=f'method = "{method}"')
     result = run_command(main, ["run", str(path), "--json"])
     lines = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [line["event"] for line in lines] == ["generation"] * 10 + ["result"]
+    generations = len(lines) - 1
+    assert [line["event"] for line in lines] == ["generation"] * generations + ["result"]
+    assert generations == 10 if method != "mix" else generations > 10
     assert lines[-1]["evaluations"] == lines[-2]["evaluations"] == 60
     assert lines[-1]["stop"] == "budget"
     assert lines[-1]["params"]["n"] in range(10)

@@ -389,7 +389,7 @@ def test_the_scale_of_C_goes_into_A_and_leaves_the_distribution_as_it_is() -> No
 def test_without_floats_the_first_candidate_is_the_mean_from_the_second_generation_on() -> None:
     many = SPACES["many categories"]
     for space, same in ((INTEGERS, True), (Space({**INTEGERS, **many}), True), (many, True), (PAPER_LIKE, False)):
-        optimizer = Optimizer(space, seed=3, popsize=20)
+        optimizer = Optimizer(space, seed=3, popsize=20, method="mix-without-model")
         for generation in range(2):
             candidates = optimizer.ask()
             assert optimizer.setting.partition(optimizer.state).nothing_frozen  # else it may be mutated
@@ -399,7 +399,9 @@ def test_without_floats_the_first_candidate_is_the_mean_from_the_second_generati
 
 
 def test_where_nothing_varies_the_mean_is_the_best_point() -> None:
-    optimizer = Optimizer(Space({f"n{i}": Int(-10, 10) for i in range(3)} | CATEGORIES), seed=2)
+    optimizer = Optimizer(
+        Space({f"n{i}": Int(-10, 10) for i in range(3)} | CATEGORIES), seed=2, method="mix-without-model"
+    )
     settled = 0
     for _ in range(100):
         candidates = optimizer.ask()
@@ -413,7 +415,7 @@ def test_where_nothing_varies_the_mean_is_the_best_point() -> None:
 
 
 def test_a_return_begins_at_the_best_point_with_its_integers_frozen() -> None:
-    optimizer = Optimizer(MIXED, seed=3)
+    optimizer = Optimizer(MIXED, seed=3, method="mix-without-model")
     best = None
     for _ in range(10):
         candidates = optimizer.ask()
@@ -508,7 +510,7 @@ def test_mutations_become_rarer_but_never_cease() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_equal_values_do_no_harm(seed: int, popsize: int) -> None:
     space = Space({"n": Int(0, 9), "x": Float(-1, 1), "b": Bool(), "y": Float(), "c": Categorical(list("pqr"))})
-    optimizer = Optimizer(space, method="mix", seed=seed, popsize=popsize)
+    optimizer = Optimizer(space, method="mix-without-model", seed=seed, popsize=popsize)
     while not optimizer.stop:
         optimizer.tell(optimizer.ask(), [0.0] * popsize)
     assert optimizer.stop.name == "flat"
@@ -522,7 +524,7 @@ def test_spaces_without_floats_are_solved_and_left(name: str) -> None:
         "set": Space({f"d{i}": Discrete([0, 1, 2, 5, 9, 30]) for i in range(6)}),
         "categories": Space({f"c{i}": Categorical([4, 3, 2, 1, 0]) for i in range(5)}),
     }
-    optimizer = Optimizer(spaces[name], method="mix", seed=3)
+    optimizer = Optimizer(spaces[name], method="mix-without-model", seed=3)
     while not optimizer.stop and optimizer.evaluations < 20_000:
         candidates = optimizer.ask()
         optimizer.tell(candidates, [sum((float(v) - 1) ** 2 for v in c.params.values()) for c in candidates])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -14,12 +15,16 @@ from multiprocessing.connection import Connection
 import loky
 import pytest
 
-from mixcma import Float, Space, minimize
+import mixcma
+from mixcma import Float, Space
 from mixcma.evaluation import open_evaluator
 from mixcma.evaluation.sandbox import Sandbox
 from mixcma.store import read
 from tests.evaluation.processes import processes
+from tests.search.virtual_time import BOTH, in_this_process
 
+# The same for any number of workers.
+minimize = functools.partial(mixcma.minimize, method="mix-without-model")
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 ENDINGS = {"raises": 1, "returns": 0, "exits": 3}
 
@@ -130,10 +135,11 @@ MESSAGES = {
 }
 
 
+@BOTH
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
-def test_what_is_not_the_answer_costs_another_attempt_and_no_more(message, tmp_path):
-    objective = lying(message, 2, tmp_path / "log")
-    assert minimize(objective, PLANE, budget=12, seed=1, workers=2) == minimize(sphere(), PLANE, budget=12, seed=1)
+def test_what_is_not_the_answer_costs_another_attempt_and_no_more(message, method, tmp_path):
+    objective, options = lying(message, 2, tmp_path / "log"), {"budget": 12, "seed": 1, "method": method}
+    assert minimize(objective, PLANE, workers=2, **options) == in_this_process(2, sphere(), PLANE, **options)
 
 
 def test_a_candidate_that_never_gets_an_answer_of_its_own_has_failed(tmp_path):
@@ -173,10 +179,12 @@ class Mixing(Executor):
         return future
 
 
+@BOTH
 @pytest.mark.parametrize("instead", ["another's", 0.0, (), "text"], ids=repr)
-def test_an_executor_that_returns_something_else_is_asked_again(instead):
-    result = minimize(sphere(), PLANE, budget=12, seed=1, workers=Mixing(instead, 2))
-    assert result == minimize(sphere(), PLANE, budget=12, seed=1)
+def test_an_executor_that_returns_something_else_is_asked_again(instead, method):
+    """It does not say how many workers it has, so all six candidates of a generation are under way at once."""
+    options = {"space": PLANE, "budget": 12, "seed": 1, "method": method}
+    assert minimize(sphere(), workers=Mixing(instead, 2), **options) == in_this_process(6, sphere(), **options)
 
 
 def test_an_executor_that_always_returns_something_else_fails_every_evaluation():

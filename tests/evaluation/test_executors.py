@@ -25,7 +25,7 @@ from mixcma.evaluation import open_evaluator
 from mixcma.evaluation.sandbox import PROGRAM
 from mixcma.store import read
 from tests.evaluation.processes import Meeting, attend, processes
-from tests.search.virtual_time import lognormal, virtual_workers
+from tests.search.virtual_time import BOTH, WHOLE, in_this_process, lognormal, virtual_workers
 
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2])})
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
@@ -80,6 +80,12 @@ def engine(request):
     if name == "dask address":
         return f"dask:{request.getfixturevalue('cluster').scheduler_address}"
     return request.getfixturevalue({"process pool": "process_pool", "loky": "loky_pool", "threads": "threads"}[name])
+
+
+@pytest.fixture
+def capacity(request):
+    """How many workers `engine` has."""
+    return CAPACITIES[request.node.callspec.params["engine"]]
 
 
 def on(*names):
@@ -184,64 +190,89 @@ def calls_in(path):
 # Equal results
 
 
-def assert_equal_to_one_process(engine, make):
-    alone = minimize(make(), MIXED, budget=20, seed=3)
+def assert_equal_to_one_process(engine, capacity, make, method="mix"):
+    options = {"space": MIXED, "budget": 20, "seed": 3, "method": method}
+    alone = in_this_process(capacity, make(), **options)
     assert alone.evaluations == 20
-    assert minimize(make(), MIXED, budget=20, seed=3, workers=engine) == alone
+    assert minimize(make(), workers=engine, **options) == alone
 
 
 @pytest.mark.parametrize("make", OBJECTIVES, ids=lambda make: make.__name__)
 @on("2", "process pool", "loky", "dask client", "threads")
-def test_the_result_is_that_of_one_process(engine, make):
-    assert_equal_to_one_process(engine, make)
+def test_the_result_is_that_of_one_process(engine, capacity, make):
+    assert_equal_to_one_process(engine, capacity, make)
 
 
-@on("3", "dask address")
-def test_the_result_is_that_of_one_process_however_many_there_are_and_wherever(engine):
-    assert_equal_to_one_process(engine, of_a_script)
+@BOTH
+@on("2", "3", "dask address")
+def test_the_result_is_that_of_one_process_however_many_there_are_and_wherever(engine, capacity, method):
+    assert_equal_to_one_process(engine, capacity, of_a_script, method)
 
 
+def test_with_a_model_all_workers_are_busy_so_their_number_matters():
+    one, two = (in_this_process(capacity, a_lambda(), MIXED, budget=20, seed=3) for capacity in (1, 2))
+    assert one != two
+
+
+@BOTH
 @pytest.mark.parametrize("target", [None, 0.5], ids=["budget", "target"])
 @pytest.mark.parametrize("lasting", [lambda number, params: 1000.0 - number, lognormal], ids=["reversed", "any order"])
-def test_the_result_does_not_depend_on_which_evaluation_finishes_first(lasting, target):
-    alone = minimize(sometimes_failing(), PLANE, budget=90, seed=5, target=target)
+def test_the_result_does_not_depend_on_which_evaluation_finishes_first(lasting, target, method):
+    options = {"space": PLANE, "budget": 90, "seed": 5, "target": target, "method": method}
+    alone = in_this_process(6, sometimes_failing(), **options)
     assert alone.failures > 1
     assert alone.stop.name == ("budget" if target is None else "target")
     with virtual_workers(6, lasting):
-        assert minimize(sometimes_failing(), PLANE, budget=90, seed=5, target=target) == alone
+        assert minimize(sometimes_failing(), **options) == alone
 
 
+@BOTH
 @on("2", "loky", "threads")
-def test_a_target_reached_in_the_middle_of_a_generation_ends_every_search_there(engine):
-    alone = minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=8)
+def test_a_target_reached_in_the_middle_of_a_generation_ends_every_search_there(engine, capacity, method):
+    options = {"space": PLANE, "budget": 400, "target": 0.5, "seed": 8, "method": method}
+    alone = in_this_process(capacity, sometimes_failing(), **options)
     assert alone.stop.name == "target"
-    assert alone.evaluations % 6 != 0
-    assert minimize(sometimes_failing(), PLANE, budget=400, target=0.5, seed=8, workers=engine) == alone
+    assert alone.evaluations % 6 != 0 or method != WHOLE
+    assert minimize(sometimes_failing(), workers=engine, **options) == alone
 
 
+@BOTH
 @on("2", "process pool")
-def test_restarts_and_remembered_points_are_the_same(engine):
-    grid = Space({"n": Int(0, 9), "m": Int(-5, 4)})
-    alone = minimize(lambda p: float(abs(p["n"] - 7)), grid, budget=80, seed=2)
+def test_restarts_and_remembered_points_are_the_same(engine, capacity, method):
+    options = {"space": Space({"n": Int(0, 9), "m": Int(-5, 4)}), "budget": 80, "seed": 2, "method": method}
+    alone = in_this_process(capacity, lambda p: float(abs(p["n"] - 7)), **options)
     assert len(alone.runs) > 1
-    assert minimize(lambda p: float(abs(p["n"] - 7)), grid, budget=80, seed=2, workers=engine) == alone
+    assert minimize(lambda p: float(abs(p["n"] - 7)), workers=engine, **options) == alone
 
 
+@BOTH
 @on("2", "process pool", "threads")
-def test_the_run_file_holds_the_same_candidates_and_outcomes(engine, tmp_path):
-    minimize(sometimes_failing(), PLANE, budget=30, seed=5, run_file=tmp_path / "one.db")
-    minimize(sometimes_failing(), PLANE, budget=30, seed=5, run_file=tmp_path / "many.db", workers=engine)
+def test_the_run_file_holds_the_same_candidates_and_outcomes(engine, capacity, method, tmp_path):
+    options = {"space": PLANE, "budget": 30, "seed": 5, "method": method}
+    in_this_process(capacity, sometimes_failing(), run_file=tmp_path / "one.db", **options)
+    minimize(sometimes_failing(), run_file=tmp_path / "many.db", workers=engine, **options)
     one, many = ([(row.params, row.outcome) for row in read(tmp_path / name).rows] for name in ("one.db", "many.db"))
     assert one == many
 
 
 @on("3")
 def test_a_run_begun_on_one_engine_ends_the_same_on_another(engine, process_pool, tmp_path):
-    whole = minimize(sometimes_failing(), PLANE, budget=30, seed=5)
+    whole = minimize(sometimes_failing(), PLANE, budget=30, seed=5, method=WHOLE)
+    path = tmp_path / "run.db"
+    minimize(sometimes_failing(), PLANE, budget=13, seed=5, method=WHOLE, run_file=path, workers=engine)
+    resume(path, sometimes_failing(), budget=20, workers=process_pool)
+    assert replace(resume(path, sometimes_failing(), budget=30), run_file=None) == whole
+
+
+@on("2")
+def test_a_run_with_a_model_begun_on_one_engine_ends_the_same_on_another_of_as_many_workers(
+    engine, capacity, process_pool, threads, tmp_path
+):
+    whole = in_this_process(capacity, sometimes_failing(), PLANE, budget=40, seed=5)
     path = tmp_path / "run.db"
     minimize(sometimes_failing(), PLANE, budget=13, seed=5, run_file=path, workers=engine)
     resume(path, sometimes_failing(), budget=20, workers=process_pool)
-    assert replace(resume(path, sometimes_failing(), budget=30), run_file=None) == whole
+    assert replace(resume(path, sometimes_failing(), budget=40, workers=threads), run_file=None) == whole
 
 
 @on(*ENGINES)
@@ -282,7 +313,7 @@ def test_so_many_evaluations_run_at_once_as_there_are_workers_and_no_more(engine
             attend(address)
             return p["x"] ** 2
 
-        assert minimize(objective, PLANE, budget=6, seed=1, workers=engine).evaluations == 6
+        assert minimize(objective, PLANE, budget=18, seed=1, workers=engine).evaluations == 18
     assert len(set(calls_in(log))) == engine
 
 
@@ -297,7 +328,7 @@ def test_the_number_of_workers_is_known(engine, capacity):
 
 @on("process pool", "threads")
 def test_two_searches_can_share_an_executor(engine):
-    alone = [minimize(sometimes_failing(), PLANE, budget=24, seed=seed) for seed in (1, 2)]
+    alone = [in_this_process(2, sometimes_failing(), PLANE, budget=24, seed=seed) for seed in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
         shared = list(
             pool.map(lambda seed: minimize(sometimes_failing(), PLANE, budget=24, seed=seed, workers=engine), (1, 2))
@@ -346,7 +377,8 @@ def test_a_process_that_the_objective_forked_says_nothing(engine):
         os.waitpid(child, 0)
         return p["x"] ** 2 + p["y"] ** 2
 
-    assert minimize(objective, PLANE, budget=12, seed=1, workers=engine) == minimize(sphere(), PLANE, budget=12, seed=1)
+    expected = in_this_process(2, sphere(), PLANE, budget=12, seed=1)
+    assert minimize(objective, PLANE, budget=12, seed=1, workers=engine) == expected
 
 
 @on("dask client")
@@ -390,11 +422,16 @@ def unpicklable(called):
     return objective
 
 
-@pytest.mark.parametrize("engine", [Inline(), ThreadPoolExecutor(2)], ids=["inline", "threads"])
-def test_in_this_process_the_very_function_is_called_and_need_not_be_pickled(engine):
-    called, alone = [], minimize(unpicklable([]), PLANE, budget=24, seed=1)
-    with engine:
-        assert minimize(unpicklable(called), PLANE, budget=24, seed=1, workers=engine) == alone
+@BOTH
+@pytest.mark.parametrize(
+    ("make", "capacity"), [(Inline, 6), (lambda: ThreadPoolExecutor(2), 2)], ids=["inline", "threads"]
+)
+def test_in_this_process_the_very_function_is_called_and_need_not_be_pickled(make, capacity, method):
+    """An executor that does not say how many workers it has is given whole generations."""
+    called, options = [], {"space": PLANE, "budget": 24, "seed": 1, "method": method}
+    alone = in_this_process(capacity, unpicklable([]), **options)
+    with make() as engine:
+        assert minimize(unpicklable(called), workers=engine, **options) == alone
     assert called == [os.getpid()] * 24
 
 
@@ -518,9 +555,10 @@ def sandboxes():
     return running(lambda child: PROGRAM.name in " ".join(child.cmdline()))
 
 
-def assert_kills_change_nothing(workers, find, kills):
-    """An idle worker is killed after each of the first odd generations."""
-    expected = minimize(sphere(), PLANE, budget=42, seed=1)
+def assert_kills_change_nothing(workers, find, kills, method="mix"):
+    """One of two idle workers is killed after each of the first odd generations."""
+    options = {"space": PLANE, "budget": 42, "seed": 1, "method": method}
+    expected = in_this_process(2, sphere(), **options)
     killed = []
 
     def kill(progress):
@@ -530,7 +568,7 @@ def assert_kills_change_nothing(workers, find, kills):
             victim.kill()
             killed.append(victim)
 
-    result = minimize(sphere(), PLANE, budget=42, seed=1, workers=workers, callback=kill)
+    result = minimize(sphere(), workers=workers, callback=kill, **options)
     assert len(killed) == kills
     assert result == expected
 
@@ -539,8 +577,9 @@ def sphere():
     return lambda p: p["x"] ** 2 + p["y"] ** 2
 
 
-def test_killed_sandboxes_change_nothing():
-    assert_kills_change_nothing(2, sandboxes, kills=3)
+@BOTH
+def test_killed_sandboxes_change_nothing(method):
+    assert_kills_change_nothing(2, sandboxes, kills=3, method=method)
 
 
 def test_killed_workers_of_a_process_pool_change_nothing():
@@ -580,15 +619,17 @@ def test_a_worker_of_dask_that_dies_while_it_evaluates_changes_nothing(client, t
         os.kill(os.getpid(), signal.SIGKILL)
         return None
 
-    expected = minimize(sphere(), PLANE, budget=18, seed=1)
+    expected = in_this_process(2, sphere(), PLANE, budget=18, seed=1)
     assert minimize(objective, PLANE, budget=18, seed=1, workers=client.get_executor()) == expected
 
 
-def test_a_generation_outlives_the_death_of_every_sandbox_at_once():
-    expected = minimize(sphere(), PLANE, budget=24, seed=1)
+@pytest.mark.parametrize(("method", "budget"), [("mix", 12), (WHOLE, 24)])
+def test_a_generation_outlives_the_death_of_every_sandbox_at_once(method, budget):
+    options = {"space": PLANE, "budget": budget, "seed": 1, "method": method}
+    expected = in_this_process(2, sphere(), **options)
 
     def kill_all(progress):
         for sandbox in sandboxes():
             sandbox.kill()
 
-    assert minimize(sphere(), PLANE, budget=24, seed=1, workers=2, callback=kill_all) == expected
+    assert minimize(sphere(), workers=2, callback=kill_all, **options) == expected

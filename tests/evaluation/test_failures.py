@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import functools
 import itertools
 import math
 import os
@@ -19,11 +20,15 @@ import loky
 import numpy as np
 import pytest
 
-from mixcma import Float, Outcome, Space, Stopping, minimize
+import mixcma
+from mixcma import Float, Outcome, Space, Stopping
 from mixcma.run.outcome import LONGEST_ERROR
 from mixcma.store import read
 from tests.evaluation.processes import processes
+from tests.search.virtual_time import virtual_workers
 
+# The same for any number of workers.
+minimize = functools.partial(mixcma.minimize, method="mix-without-model")
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 FAILURES = {
     "an exception": "1 / 0",
@@ -115,8 +120,10 @@ def test_a_failure_is_counted_ranked_last_and_its_error_kept(kind, tmp_path):
 
 
 def test_every_kind_of_failure_gives_the_same_search():
-    results = [minimize(giving(expression, (1.0, 5.0)), PLANE, budget=60, seed=1) for expression in FAILURES.values()]
-    assert len({str(replace(result, first_error=None)) for result in results}) == 1
+    for method, budget in (("mix-without-model", 60), ("mix", 30)):
+        objectives = [giving(expression, (1.0, 5.0)) for expression in FAILURES.values()]
+        results = [minimize(objective, PLANE, budget=budget, seed=1, method=method) for objective in objectives]
+        assert len({str(replace(result, first_error=None)) for result in results}) == 1
 
 
 @on(2, "process pool")
@@ -131,6 +138,27 @@ def test_failures_in_workers_are_those_of_one_process(pool):
     alone = minimize(objective, PLANE, budget=60, seed=1)
     assert alone.failures > 5
     assert minimize(objective, PLANE, budget=60, seed=1, workers=pool) == alone
+
+
+@on(2, "process pool")
+def test_failures_and_deaths_change_nothing_with_a_model_either(pool, tmp_path):
+    """With as many workers, whoever they are."""
+    x, log, options = candidates(3)[2], tmp_path / "log", {"budget": 40, "seed": 1, "method": "mix"}
+    with virtual_workers(2):
+        alone = minimize(giving("None", (1.0, 5.0)), PLANE, **options)
+    assert alone.failures > 1
+
+    def objective(p):
+        with open(log, "a") as file:
+            file.write(f"{p['x']}\n")
+        with open(log) as file:
+            deaths = file.read().split().count(str(x))
+        if p["x"] == x and deaths <= 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return None if 1.0 <= p["x"] <= 5.0 else p["x"] ** 2 + p["y"] ** 2
+
+    assert minimize(objective, PLANE, workers=pool, **options) == alone
+    assert calls_of(log)[x] == 2
 
 
 @pytest.mark.parametrize("workers", [1, 2])

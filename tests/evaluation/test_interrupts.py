@@ -20,6 +20,7 @@ import pytest
 from mixcma import Float, Space, minimize, resume
 from mixcma.run.optimizer import Optimizer
 from mixcma.store import RunFile, read
+from tests.search.virtual_time import BOTH, WHOLE, virtual_workers
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -69,7 +70,7 @@ def eventually(condition, seconds=20.0):
 class Searching:
     """A process that searches, in a session of its own, until its workers hang and it is interrupted."""
 
-    def __init__(self, tmp_path, workers, returning=19, **options):
+    def __init__(self, tmp_path, workers, returning=18, **options):
         self._log, pipe = tmp_path / "log", tmp_path / "pipe"
         os.mkfifo(pipe)
         self._pipe = os.open(pipe, os.O_RDWR)
@@ -127,11 +128,12 @@ def sphere():
 # In a process of its own
 
 
+@BOTH
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_an_interrupted_search_returns_what_it_has_and_goes_on_to_the_same_result(number, workers, tmp_path):
+def test_an_interrupted_search_returns_what_it_has_and_goes_on_to_the_same_result(number, workers, method, tmp_path):
     path = tmp_path / "run.db"
-    with Searching(tmp_path, workers, run_file=str(path)) as search:
+    with Searching(tmp_path, workers, run_file=str(path), method=method) as search:
         said = search.hangs().end(number)
     assert said["stop"] == "interrupted"
     assert said["restored"]
@@ -141,8 +143,9 @@ def test_an_interrupted_search_returns_what_it_has_and_goes_on_to_the_same_resul
     assert said["value"] == min(row.outcome.value for row in done)
     assert read(path).settings["stop"] == "interrupted"
     assert "to continue, make the same call again" in search.errors
-    whole = minimize(sphere(), PLANE, budget=60, seed=1)
-    assert replace(resume(path, sphere()), run_file=None) == whole
+    with virtual_workers(workers):
+        whole = minimize(sphere(), PLANE, budget=60, seed=1, method=method)
+        assert replace(resume(path, sphere()), run_file=None) == whole
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
@@ -260,27 +263,33 @@ def signalling(number, at):
     return objective
 
 
-@pytest.mark.parametrize("at", [1, 3, 6, 7, 24])
+@BOTH
+@pytest.mark.parametrize("at", [1, 3, 6, 7, 24, 105])
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_during_an_evaluation_loses_that_evaluation_alone(number, at, tmp_path):
-    path = tmp_path / "run.db"
-    result = minimize(signalling(number, at), PLANE, budget=24, seed=1, run_file=path)
+def test_a_signal_during_an_evaluation_loses_that_evaluation_alone(number, at, method, tmp_path):
+    path, options = tmp_path / "run.db", {"budget": max(24, at + 9), "seed": 1, "method": method}
+    result = minimize(signalling(number, at), PLANE, run_file=path, **options)
     assert (result.stop.name, result.evaluations) == ("interrupted", at - 1)
     assert result.runs[-1].stop.name == "interrupted"
-    assert replace(resume(path, sphere()), run_file=None) == minimize(sphere(), PLANE, budget=24, seed=1)
+    assert replace(resume(path, sphere()), run_file=None) == minimize(sphere(), PLANE, **options)
 
 
+# A generation is whole, or the first one is and the others are single candidates.
+TWO_GENERATIONS = pytest.mark.parametrize(("method", "evaluations"), [("mix", 7), (WHOLE, 12)])
+
+
+@TWO_GENERATIONS
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_during_a_callback_ends_the_search(number, tmp_path):
-    path = tmp_path / "run.db"
+def test_a_signal_during_a_callback_ends_the_search(number, method, evaluations, tmp_path):
+    path, options = tmp_path / "run.db", {"budget": 60, "seed": 1, "method": method}
 
     def callback(progress):
         if progress.generation == 2:
             signal.raise_signal(number)
 
-    result = minimize(sphere(), PLANE, budget=60, seed=1, callback=callback, run_file=path)
-    assert (result.stop.name, result.evaluations) == ("interrupted", 12)
-    assert replace(resume(path, sphere()), run_file=None) == minimize(sphere(), PLANE, budget=60, seed=1)
+    result = minimize(sphere(), PLANE, callback=callback, run_file=path, **options)
+    assert (result.stop.name, result.evaluations) == ("interrupted", evaluations)
+    assert replace(resume(path, sphere()), run_file=None) == minimize(sphere(), PLANE, **options)
 
 
 def test_a_signal_that_the_objective_swallows_ends_the_search_before_the_next_evaluation():
@@ -299,10 +308,13 @@ def test_a_signal_that_the_objective_swallows_ends_the_search_before_the_next_ev
     assert (result.stop.name, result.evaluations, len(calls)) == ("interrupted", 8, 8)
 
 
+@TWO_GENERATIONS
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_between_two_evaluations_waits_until_the_next_and_loses_nothing(number, tmp_path, monkeypatch):
+def test_a_signal_between_two_evaluations_waits_until_the_next_and_loses_nothing(
+    number, method, evaluations, tmp_path, monkeypatch
+):
     """While the distribution is updated, where a halt would tear the state apart."""
-    tell, path = Optimizer.tell, tmp_path / "run.db"
+    tell, path, options = Optimizer.tell, tmp_path / "run.db", {"budget": 60, "seed": 1, "method": method}
 
     def interrupted(self, candidates, outcomes):
         if self.generation == 1:
@@ -311,9 +323,9 @@ def test_a_signal_between_two_evaluations_waits_until_the_next_and_loses_nothing
 
     with monkeypatch.context() as patched:
         patched.setattr(Optimizer, "tell", interrupted)
-        result = minimize(sphere(), PLANE, budget=60, seed=1, run_file=path)
-    assert (result.stop.name, result.evaluations) == ("interrupted", 12)
-    assert replace(resume(path, sphere()), run_file=None) == minimize(sphere(), PLANE, budget=60, seed=1)
+        result = minimize(sphere(), PLANE, run_file=path, **options)
+    assert (result.stop.name, result.evaluations) == ("interrupted", evaluations)
+    assert replace(resume(path, sphere()), run_file=None) == minimize(sphere(), PLANE, **options)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
@@ -340,15 +352,16 @@ def test_a_signal_during_the_points_given_to_start_from_loses_nothing(tmp_path):
     assert replace(resume(path, sphere()), run_file=None) == whole
 
 
-def test_a_search_can_be_interrupted_again_and_again(tmp_path):
-    path = tmp_path / "run.db"
-    result = minimize(signalling(signal.SIGINT, 5), PLANE, budget=40, seed=1, run_file=path)
+@pytest.mark.parametrize(("method", "budget"), [("mix", 120), (WHOLE, 40)])
+def test_a_search_can_be_interrupted_again_and_again(method, budget, tmp_path):
+    path, options = tmp_path / "run.db", {"budget": budget, "seed": 1, "method": method}
+    result = minimize(signalling(signal.SIGINT, 5), PLANE, run_file=path, **options)
     interruptions = 1
     while result.stop.name == "interrupted":
         result = resume(path, signalling(signal.SIGINT, 8))
         interruptions += 1
     assert interruptions > 4
-    assert replace(result, run_file=None) == minimize(sphere(), PLANE, budget=40, seed=1)
+    assert replace(result, run_file=None) == minimize(sphere(), PLANE, **options)
 
 
 def test_what_to_do_next_is_said(tmp_path, caplog):
@@ -413,14 +426,16 @@ def test_a_search_inside_an_objective_leaves_the_outer_one_interruptible():
 # Other threads
 
 
+@BOTH
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_search_outside_the_main_thread_is_the_same_and_leaves_signals_alone(workers):
-    handlers = []
+def test_a_search_outside_the_main_thread_is_the_same_and_leaves_signals_alone(workers, method):
+    options, inside, outside = {"budget": 24, "seed": 1, "workers": workers, "method": method}, [], []
 
     def callback(progress):
-        handlers.append([signal.getsignal(number) for number in SIGNALS])
+        outside.append([signal.getsignal(number) for number in SIGNALS])
 
     with ThreadPoolExecutor(1) as pool:
-        result = pool.submit(minimize, sphere(), PLANE, budget=24, seed=1, workers=workers, callback=callback).result()
-    assert result == minimize(sphere(), PLANE, budget=24, seed=1)
-    assert handlers == [[signal.default_int_handler, signal.SIG_DFL]] * 4
+        result = pool.submit(minimize, sphere(), PLANE, callback=callback, **options).result()
+    assert result == minimize(sphere(), PLANE, callback=inside.append, **options)
+    assert len(outside) == len(inside) >= 4
+    assert outside == [[signal.default_int_handler, signal.SIG_DFL]] * len(outside)

@@ -29,8 +29,9 @@ def objective(trial):
     return value(suggest(trial))
 
 
-def sampler(seed=1, popsize=4, space=SPACE, **options):
-    return MixCmaSampler(space, seed=seed, popsize=popsize, **options)
+def sampler(seed=1, popsize=4, space=SPACE, method="mix-without-model", **options):
+    """Without a model unless told otherwise: the chain begins with the first trial."""
+    return MixCmaSampler(space, seed=seed, popsize=popsize, method=method, **options)
 
 
 def new_study(*args, storage=None, direction="minimize", **options):

@@ -192,7 +192,7 @@ def schedules(workers, length=200):
 
 
 @settings(max_examples=15)
-@given(schedules(5), st.sampled_from(["mix", "margin", "im-box", "catmargin"]))
+@given(schedules(5), st.sampled_from(["mix-without-model", "margin", "im-box", "catmargin"]))
 def test_whatever_the_schedule_all_workers_end_in_the_state_of_a_new_worker(schedule, method):
     world = World(5, method)
     play(world, schedule)

@@ -127,9 +127,9 @@ RUNS = {
     "mixed": (mixed, MIXED, {"budget": 400}),
     "choices": (chosen, CHOICES, {"budget": 400}),
     "decades": (decades, PLANE, {"budget": 300}),
-    "twenty": (sometimes_failing, TWENTY, {"budget": 2000}),
+    "twenty": (sometimes_failing, TWENTY, {"budget": 2000, "method": "mix-without-model"}),
     "constrained": (constrained, PLANE, {"budget": 300}),
-    "target": (sphere, PLANE, {"budget": 900, "target": 0.05, "threads": 2}),
+    "target": (sphere, PLANE, {"budget": 900, "target": 0.05, "threads": 2, "method": "mix-without-model"}),
     "asynchronous": (slow, PLANE, {"budget": 200, "threads": 2, "asynchronous": True}),
     "restarts": (sphere, Space({"n": Int(0, 9), "x": Float(-1, 1)}), {"budget": 4000, "method": "margin"}),
     "cached": (sphere, Space({"n": Int(0, 9), "m": Int(0, 9)}), {"budget": 200}),
@@ -143,7 +143,11 @@ RUNS = {
     "given points": (sphere, PLANE, {"budget": 60, "x0": [{"x": 1.0, "n": 2}, {"x": -3.0, "n": 7}]}),
     "integer mutation": (mixed, MIXED, {"budget": 200, "method": "im-box"}),
     "evil": (evil, EVIL_SPACE, {"budget": 200, "notes": {EVIL: EVIL}}),
-    "sixty": (sphere, Space({f"v{i}": Int(0, 30) if i % 2 else Float(0, 9) for i in range(60)}), {"budget": 300}),
+    "sixty": (
+        sphere,
+        Space({f"v{i}": Int(0, 30) if i % 2 else Float(0, 9) for i in range(60)}),
+        {"budget": 300, "method": "mix-without-model"},
+    ),
 }
 
 

@@ -210,9 +210,9 @@ def test_a_failing_choice_is_avoided():
             raise RuntimeError("no such kernel")
         return Outcome(bowl(params))
 
-    result = minimize(fragile, MIXED, budget=4000, seed=6, target=1e-6, progress=False)
-    assert result.params["kind"] is None
-    assert result.failures > 0
+    results = [minimize(fragile, MIXED, budget=4000, seed=seed, target=1e-6, progress=False) for seed in range(5)]
+    assert all(result.params["kind"] is None for result in results)
+    assert 0 < sum(result.failures for result in results) < sum(result.evaluations for result in results) / 4
 
 
 def test_a_problem_file_has_categories(tmp_path, capsys):

@@ -27,8 +27,10 @@ def told(optimizer, objective=bumpy, **asking):
     return candidates
 
 
-def after(generations, objective=bumpy, space=SPACE, **options):
+def after(generations, objective=bumpy, space=SPACE, exploring=True, **options):
     optimizer = Optimizer(space, **{"seed": 1, "popsize": 10, "method": Mix(model=True), **options})
+    if not exploring:
+        optimizer.guide.explorer.over = True
     for _ in range(generations):
         told(optimizer, objective)
     return optimizer
@@ -93,8 +95,12 @@ def test_huge_values_are_no_obstacle():
 # Plans
 
 
-def test_the_same_data_gives_the_same_plan():
-    one, other = after(0), after(0)
+EXPLORING = pytest.mark.parametrize("exploring", [True, False], ids=["exploring", "explored"])
+
+
+@EXPLORING
+def test_the_same_data_gives_the_same_plan(exploring):
+    one, other = after(0, exploring=exploring), after(0, exploring=exploring)
     for _ in range(30):
         first, second = told(one), told(other)
         assert [(c.slot, c.params) for c in first] == [(c.slot, c.params) for c in second]
@@ -102,26 +108,56 @@ def test_the_same_data_gives_the_same_plan():
     assert json.dumps(one.snapshot().numbers) == json.dumps(other.snapshot().numbers)
 
 
+@EXPLORING
 @pytest.mark.parametrize("at_least", [1, 4, 7, 10])
-def test_including_those_that_were_chosen_chooses_the_same(at_least):
+def test_including_those_that_were_chosen_chooses_the_same(at_least, exploring):
     """However many workers there are now."""
     for generations in (1, 3, 8, 20):
-        chosen = [(c.slot, c.params) for c in after(generations).ask(at_least)]
-        again = after(generations).ask(including=[slot for slot, _ in chosen])
+        chosen = [(c.slot, c.params) for c in after(generations, exploring=exploring).ask(at_least=at_least)]
+        assert len(chosen) >= at_least
+        again = after(generations, exploring=exploring).ask(including=[slot for slot, _ in chosen])
         assert [(c.slot, c.params) for c in again] == chosen
 
 
-def test_including_one_includes_it():
+@EXPLORING
+def test_including_one_includes_it(exploring):
     for slot in range(9):  # the last may have made way for a point of the model's own
-        assert slot in {c.slot for c in after(4).ask(including=[slot])}
+        assert slot in {c.slot for c in after(4, exploring=exploring).ask(including=[slot])}
 
 
 def test_the_first_generation_is_whole_and_later_ones_have_two_or_more():
-    optimizer = after(0)
+    optimizer = after(0, exploring=False)
     sizes = [len(told(optimizer)) for _ in range(40)]
     assert sizes[0] == 10
     assert min(sizes) >= 2
     assert min(sizes) < 10
+
+
+def test_while_exploring_there_is_one_at_a_time_and_the_state_stays():
+    """It is one of the model's own. Then the search begins at the best of them, and mix draws again."""
+    optimizer = after(1)
+    begun = optimizer.state
+    for generation in range(1, 25):
+        assert [c.proposed for c in told(optimizer)] == [True]
+        assert optimizer.generation == generation + 1
+        assert optimizer.evaluations == 10 + generation
+        assert optimizer.state is begun
+    while not optimizer.guide.explorer.over:
+        told(optimizer)
+    assert optimizer.state is not begun
+    np.testing.assert_allclose(optimizer.state.m[:1], optimizer.guide.best_point[:1])
+    assert optimizer.encoding.decode(optimizer.guide.best_point[None])[0] == optimizer.best.params
+    assert any(not c.proposed for c in told(optimizer))
+
+
+@pytest.mark.parametrize("at_least", [2, 6, 10])
+def test_while_exploring_as_many_are_proposed_together_as_there_are_workers(at_least):
+    optimizer, seen = after(1), []
+    for _ in range(4):
+        candidates = told(optimizer, at_least=at_least)
+        assert len(candidates) == at_least
+        seen += [tuple(c.params.values()) for c in candidates if c.proposed]
+    assert len(set(seen)) == len(seen) >= 8
 
 
 def test_no_point_is_proposed_that_was_evaluated_lately():
@@ -151,7 +187,7 @@ def test_a_search_with_failures_goes_on(every):
 
 
 def test_after_a_part_of_a_generation_failed_all_are_evaluated():
-    optimizer = after(6)
+    optimizer = after(6, exploring=False)
     asked = told(optimizer, lambda p: failure("broken"))
     assert len(asked) < 10
     assert optimizer.stop is None
@@ -159,7 +195,7 @@ def test_after_a_part_of_a_generation_failed_all_are_evaluated():
 
 
 def test_where_all_fails_the_run_is_given_up():
-    optimizer = after(6)
+    optimizer = after(6, exploring=False)
     for _ in range(4):
         assert optimizer.stop is None
         told(optimizer, lambda p: failure("broken"))

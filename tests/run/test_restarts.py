@@ -84,7 +84,7 @@ def hidden_hole(optimizer: Optimizer) -> Optimizer:
 
 
 def test_a_run_that_ends_elsewhere_than_at_its_best_point_returns_to_it() -> None:
-    best = hidden_hole(Optimizer(SPACE, seed=4)).best
+    best = hidden_hole(Optimizer(SPACE, seed=4, method="mix-without-model")).best
     assert best is not None
     assert best.params["n"] == 12
     assert best.value == pytest.approx(0.5, abs=1e-9)
@@ -94,7 +94,8 @@ def test_a_run_that_ends_elsewhere_than_at_its_best_point_returns_to_it() -> Non
 
 
 def test_what_a_run_returned_to_is_kept() -> None:
-    optimizer, restored = hidden_hole(Optimizer(SPACE, seed=4)), Optimizer(SPACE, seed=4)
+    optimizer, restored = (Optimizer(SPACE, seed=4, method="mix-without-model") for _ in range(2))
+    hidden_hole(optimizer)
     restored.restore(optimizer.snapshot())
     assert restored.monitor.returned_to == optimizer.monitor.returned_to
     assert restored.monitor.returned_to[1] > 0.5
@@ -119,5 +120,5 @@ def test_an_optimum_on_the_edge_of_a_circle_is_found() -> None:
     def objective(p: dict[str, float]) -> Outcome:
         return Outcome(p["x"] + p["y"], [math.hypot(p["x"], p["y"]) - 2.0])
 
-    result = minimize(objective, space, budget=6000, seed=1)
+    result = minimize(objective, space, budget=6000, seed=1, method="mix-without-model")
     assert result.value == pytest.approx(-2 * math.sqrt(2), abs=1e-6)

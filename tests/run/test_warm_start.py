@@ -300,7 +300,8 @@ def shifted_ellipsoid(p, shift=0.0):
 
 
 def median_evaluations(**options):
-    found = [minimize(shifted_ellipsoid, SHIFTED, budget=5000, target=1e-6, seed=s, **options) for s in range(7)]
+    options = {"budget": 5000, "target": 1e-6, "method": "mix-without-model", **options}
+    found = [minimize(shifted_ellipsoid, SHIFTED, seed=seed, **options) for seed in range(7)]
     assert all(result.stop.name == "target" for result in found)
     return statistics.median(result.evaluations for result in found)
 
@@ -340,7 +341,7 @@ def test_a_history_concerns_the_first_run_alone():
 def test_the_values_of_a_history_are_not_results_of_this_objective():
     result = minimize(sphere, PLANE, budget=20, seed=1, target=-1.0, history=[({"x": 0.0, "y": 0.0}, -5.0)])
     assert (result.evaluations, result.stop.name) == (20, "budget")
-    assert result.value > 0
+    assert result.value >= 0
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -397,7 +398,8 @@ def test_no_points_change_nothing(nothing):
 def test_the_best_of_them_is_the_first_mean(asynchronous):
     x0 = plane_points((4, -3), (3, 3), (-5, 5))
     objective = Recorded()
-    minimize(objective, PLANE, budget=9, seed=1, x0=x0, asynchronous=asynchronous)
+    method = "mix-without-model" if asynchronous else "mix"  # there six results are enough for proposals
+    minimize(objective, PLANE, budget=9, seed=1, x0=x0, asynchronous=asynchronous, method=method)
     optimizer = Optimizer(PLANE, seed=1)
     optimizer.move_to(x0[1])
     np.testing.assert_allclose(optimizer.state.m, optimizer.encoding.encode(x0[1]))

@@ -15,9 +15,9 @@ import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Optimizer, Outcome, Progress, Space, minimize, resume
 from mixcma.core.methods import METHODS
-from mixcma.run.stream import Drawn, Stream
+from mixcma.run.stream import EXPLORED, Drawn, Stream
 from mixcma.store import read
-from tests.search.virtual_time import lognormal, virtual_workers
+from tests.search.virtual_time import BOTH, WHOLE, lognormal, virtual_workers
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 MIXED = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool(), "wire": Discrete([0.1, 0.5, 0.2]), "c": Int(4, 4)})
@@ -77,10 +77,11 @@ def virtually():
 # The budget
 
 
-@pytest.mark.parametrize("budget", [1, 3, 4, 5, 50, 101])
-def test_exactly_the_budget_is_spent_on_threads(pool, budget):
+@BOTH
+@pytest.mark.parametrize("budget", [1, 3, 4, 5, 50, 141])
+def test_exactly_the_budget_is_spent_on_threads(pool, budget, method):
     objective = Counted()
-    result = minimize(objective, PLANE, budget=budget, seed=1, workers=pool, asynchronous=True)
+    result = minimize(objective, PLANE, budget=budget, seed=1, workers=pool, asynchronous=True, method=method)
     assert objective.calls == result.evaluations == budget
     assert result.stop.name == "budget"
     assert result.value == min(objective.returned)
@@ -110,9 +111,11 @@ def test_the_budget_is_spent_with_any_number_of_workers(virtually, space, capaci
     assert workers.most <= capacity
 
 
-def test_the_evaluations_of_the_runs_add_up(virtually):
-    result, _ = virtually(sphere, PLANE, budget=3000, seed=1)
-    assert sum(run.evaluations for run in result.runs) == result.evaluations == 3000
+@pytest.mark.parametrize(("method", "budget"), [("mix", 600), (WHOLE, 3000)])
+def test_the_evaluations_of_the_runs_add_up(virtually, method, budget):
+    result, _ = virtually(lambda p: 1.0 + sphere(p), PLANE, budget=budget, seed=1, method=method)
+    assert len(result.runs) > 1
+    assert sum(run.evaluations for run in result.runs) == result.evaluations == budget
 
 
 # The target
@@ -148,9 +151,12 @@ def test_an_infeasible_value_does_not_reach_the_target(virtually):
 # The callback
 
 
-def test_the_callback_is_called_after_every_generation(pool):
-    seen = []
-    result = minimize(sphere, PLANE, budget=60, seed=1, workers=pool, asynchronous=True, callback=seen.append)
+@pytest.mark.parametrize(("method", "budget"), [("mix", 130), (WHOLE, 60)])
+def test_the_callback_is_called_after_every_generation(pool, method, budget):
+    """What comes in while a run explores is of one generation."""
+    seen, options = [], {"budget": budget, "seed": 1, "method": method}
+    result = minimize(sphere, PLANE, workers=pool, asynchronous=True, callback=seen.append, **options)
+    assert len(seen) > 2
     assert all(isinstance(progress, Progress) for progress in seen)
     assert [progress.generation for progress in seen] == list(range(1, len(seen) + 1))
     counts = [progress.evaluations for progress in seen]
@@ -159,12 +165,14 @@ def test_the_callback_is_called_after_every_generation(pool):
     assert seen[-1].best.value >= result.value
 
 
+@BOTH
 @pytest.mark.parametrize("generations", [1, 4])
-def test_a_true_return_of_the_callback_stops_the_search(pool, generations):
+def test_a_true_return_of_the_callback_stops_the_search(pool, generations, method):
     def callback(progress):
         return progress.generation == generations
 
-    result = minimize(sphere, PLANE, budget=5000, seed=1, workers=pool, asynchronous=True, callback=callback)
+    options = {"budget": 5000, "seed": 1, "asynchronous": True, "method": method}
+    result = minimize(sphere, PLANE, workers=pool, callback=callback, **options)
     assert result.stop.name == "callback"
     assert result.evaluations >= 6 * generations
 
@@ -212,11 +220,12 @@ def test_on_error_raise_lets_the_error_through(pool):
         minimize(objective, PLANE, budget=50, seed=1, workers=pool, asynchronous=True, on_error="raise")
 
 
-def test_a_run_that_contracts_below_the_spacing_of_floats_ends_in_an_orderly_way(virtually):
+@pytest.mark.parametrize(("method", "seeds"), [("mix", range(1)), (WHOLE, range(5))])
+def test_a_run_that_contracts_below_the_spacing_of_floats_ends_in_an_orderly_way(virtually, method, seeds):
     """Points drawn there are the mean itself."""
-    space = Space({"x": Float(mean=1e6, std=1.0)})
-    for seed in range(5):
-        result, _ = virtually(lambda p: (p["x"] - 1e6 - 0.3) ** 2, space, 1, budget=3000, seed=seed, restarts=False)
+    space, options = Space({"x": Float(mean=1e6, std=1.0)}), {"budget": 3000, "restarts": False, "method": method}
+    for seed in seeds:
+        result, _ = virtually(lambda p: (p["x"] - 1e6 - 0.3) ** 2, space, 1, seed=seed, **options)
         assert result.stop.name in ("flat", "variance")
         assert result.params["x"] == pytest.approx(1e6 + 0.3)
 
@@ -224,16 +233,20 @@ def test_a_run_that_contracts_below_the_spacing_of_floats_ends_in_an_orderly_way
 # Restarts
 
 
-def test_a_run_that_has_converged_is_started_again(pool):
-    result = minimize(sphere, PLANE, budget=3000, seed=1, workers=pool, asynchronous=True)
+@pytest.mark.parametrize(("method", "budget"), [("mix", 1500), (WHOLE, 3000)])
+def test_a_run_that_has_converged_is_started_again(pool, method, budget):
+    options = {"budget": budget, "seed": 1, "asynchronous": True, "method": method}
+    result = minimize(lambda p: 1.0 + sphere(p), PLANE, workers=pool, **options)
     assert len(result.runs) > 1
     assert [run.popsize for run in result.runs[:3]] == [6, 6, 12][: len(result.runs)]
     assert {run.stop.name for run in result.runs[:-1]} <= {"flat", "variance"}
 
 
+@BOTH
 @pytest.mark.parametrize("restarts", [False, True, 0, 1, 2])
-def test_there_are_at_most_so_many_restarts(virtually, restarts):
-    result, _ = virtually(lambda p: 1.0, PLANE, budget=2000, seed=1, restarts=restarts)
+def test_there_are_at_most_so_many_restarts(virtually, restarts, method):
+    budget = 2000 if method == WHOLE else 700
+    result, _ = virtually(lambda p: 1.0, PLANE, budget=budget, seed=1, restarts=restarts, method=method)
     if restarts is True:
         assert result.stop.name == "budget"
         assert len(result.runs) > 3
@@ -242,13 +255,15 @@ def test_there_are_at_most_so_many_restarts(virtually, restarts):
         assert len(result.runs) == 1 + int(restarts)
 
 
-def test_a_restart_leads_out_of_a_local_optimum(virtually):
+@pytest.mark.parametrize(("method", "seeds"), [("mix", range(1)), (WHOLE, range(4))])
+def test_a_restart_leads_out_of_a_local_optimum(virtually, method, seeds):
     def bowls(p):
         return min(1 + (p["x"] - 3) ** 2 + p["y"] ** 2, 3 * ((p["x"] + 3) ** 2 + p["y"] ** 2))
 
-    results = [virtually(bowls, PLANE, budget=20_000, target=1e-6, seed=seed)[0] for seed in range(4)]
+    options = {"budget": 20_000, "target": 1e-6, "method": method}
+    results = [virtually(bowls, PLANE, seed=seed, **options)[0] for seed in seeds]
     assert {result.stop.name for result in results} == {"target"}
-    assert max(len(result.runs) for result in results) > 1
+    assert max(len(result.runs) for result in results) > 1 or method == "mix"  # which may see both bowls at once
 
 
 @pytest.fixture
@@ -423,14 +438,17 @@ def test_ctrl_c_while_results_are_awaited_ends_the_search_and_the_file_goes_on(p
 # The run file
 
 
+@BOTH
 @pytest.mark.parametrize("space", [MIXED, GRID], ids=["mixed", "discrete"])
-def test_the_rows_of_a_run_file_carry_latents_and_the_order_of_the_results(pool, tmp_path, space):
+def test_the_rows_of_a_run_file_carry_latents_and_the_order_of_the_results(pool, tmp_path, space, method):
     path = tmp_path / "run.db"
-    result = minimize(sphere, space, budget=60, seed=1, workers=pool, asynchronous=True, run_file=path, restarts=False)
+    options = {"budget": 140, "seed": 1, "restarts": False, "method": method}
+    result = minimize(sphere, space, workers=pool, asynchronous=True, run_file=path, **options)
     rows = read(path).rows
     finished = [row for row in rows if row.finished]
     assert sum(row.status == "done" for row in rows) == result.evaluations
-    assert [row.slot for row in rows] == list(range(len(rows)))
+    assert [row.slot % EXPLORED for row in rows] == list(range(len(rows)))
+    assert any(row.slot >= EXPLORED for row in rows) == (method == "mix")
     assert sorted(row.counted for row in finished) == list(range(1, len(finished) + 1))
     decode = Optimizer(space, seed=1).encoding.decode
     for row in rows:
@@ -439,31 +457,34 @@ def test_the_rows_of_a_run_file_carry_latents_and_the_order_of_the_results(pool,
     assert generations == sorted(generations)
 
 
+@pytest.mark.parametrize(("method", "budget"), [("mix", 140), (WHOLE, 60)])
 @pytest.mark.parametrize("space", [MIXED, GRID], ids=["mixed", "discrete"])
-def test_the_results_in_their_order_lead_to_the_state_in_the_file(virtually, tmp_path, space):
+def test_the_results_in_their_order_lead_to_the_state_in_the_file(virtually, tmp_path, space, method, budget):
     path = tmp_path / "run.db"
-    virtually(sphere, space, 4, budget=60, seed=1, run_file=path, restarts=False)
+    virtually(sphere, space, 4, budget=budget, seed=1, run_file=path, restarts=False, method=method)
     record = read(path)
-    stream = Stream(Optimizer(space, seed=1))
+    stream = Stream(Optimizer(space, seed=1, method=method))
     counted = sorted((row for row in record.rows if row.counted), key=lambda row: row.counted)
     assert [row.slot for row in counted] != sorted(row.slot for row in counted)
     for row in counted[: record.snapshot.numbers["counted"]]:
-        stream.take(Drawn(row.params, row.latent, row.run, row.generation, row.slot), row.outcome)
-    assert stream.optimizer.generation == record.snapshot.numbers["draws"] > 5
+        foreign = row.slot >= EXPLORED
+        stream.take(Drawn(row.params, row.latent, row.run, row.generation, row.slot, foreign), row.outcome)
+    assert stream.optimizer.generation == record.snapshot.numbers["draws"] > (5 if method == WHOLE else 2)
     arrays = stream.optimizer.snapshot().arrays
     assert arrays.keys() == record.snapshot.arrays.keys()
     for name, kept in record.snapshot.arrays.items():
         assert np.array_equal(kept, arrays[name]), name
 
 
-def test_draws_do_not_depend_on_when_a_search_was_cut(virtually, tmp_path):
+@BOTH
+def test_draws_do_not_depend_on_when_a_search_was_cut(virtually, tmp_path, method):
     """In virtual time the results of a search in two parts come in another order, but no draw is lost or made twice."""
     path = tmp_path / "run.db"
-    virtually(sphere, MIXED, budget=37, seed=1, run_file=path)
-    result, _ = virtually(sphere, MIXED, budget=90, seed=1, run_file=path)
+    virtually(sphere, MIXED, budget=37, seed=1, run_file=path, method=method)
+    result, _ = virtually(sphere, MIXED, budget=90, seed=1, run_file=path, method=method)
     rows = read(path).rows
     assert result.evaluations == len(rows) == 90
-    assert [row.slot for row in rows] == list(range(90))
+    assert [row.slot % EXPLORED for row in rows] == list(range(90))
     assert {row.status for row in rows} == {"done"}
 
 
@@ -534,10 +555,12 @@ def test_on_an_executor_of_known_capacity_every_worker_is_busy():
     assert executor.most == 13
 
 
-def test_the_same_results_in_the_same_order_give_the_same_search(virtually):
-    one, other = (virtually(sphere, MIXED, 5, budget=300, seed=4)[0] for _ in range(2))
+@pytest.mark.parametrize(("method", "budget"), [("mix", 130), (WHOLE, 300)])
+def test_the_same_results_in_the_same_order_give_the_same_search(virtually, method, budget):
+    options = {"budget": budget, "seed": 4, "method": method}
+    one, other = (virtually(sphere, MIXED, 5, **options)[0] for _ in range(2))
     assert one == other
-    assert one != virtually(sphere, MIXED, 5, lambda number, params: 1.0, budget=300, seed=4)[0]
+    assert one != virtually(sphere, MIXED, 5, lambda number, params: 1.0, **options)[0]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -15,6 +15,7 @@ from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Outcome, Progres
 from mixcma.problems.engineering import DESIGNS
 from mixcma.run.optimizer import Best
 from mixcma.search.progress import progress_display
+from tests.search.virtual_time import BOTH, WHOLE
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 WIRES = Discrete([0.1, 0.5, 0.2])
@@ -23,8 +24,18 @@ GRID = Space({"n": Int(0, 9), "m": Int(-5, 4)})
 TINY = Space({"n": Int(0, 2), "on": Bool()})
 
 
+def with_budgets(guided, whole):
+    """Both methods, and the budget of each: evaluations that a model chooses take much longer."""
+    return pytest.mark.parametrize(("method", "budget"), [("mix", guided), (WHOLE, whole)])
+
+
 def sphere(p):
     return sum(value**2 for value in p.values())
+
+
+def rastrigin(p):
+    """Rastrigin's function, off centre."""
+    return sum(10 + (v - 2.2) ** 2 - 10 * math.cos(2 * math.pi * (v - 2.2)) for v in p.values())
 
 
 class Counted:
@@ -59,10 +70,12 @@ def failing_with(error, *, at):
 # The budget
 
 
-@pytest.mark.parametrize("budget", [1, 2, 5, 6, 7, 100, 1001])
-def test_exactly_the_budget_is_spent_also_in_the_middle_of_a_generation(budget):
+@pytest.mark.parametrize(
+    ("method", "budget"), [*itertools.product(["mix", WHOLE], [1, 2, 5, 6, 7, 100]), ("mix", 161), (WHOLE, 1001)]
+)
+def test_exactly_the_budget_is_spent_also_in_the_middle_of_a_generation(method, budget):
     objective = Counted()
-    result = minimize(objective, PLANE, budget=budget, seed=1)
+    result = minimize(objective, PLANE, budget=budget, seed=1, method=method)
     assert objective.calls == result.evaluations == budget
     assert result.stop.name == "budget"
 
@@ -88,9 +101,10 @@ def test_the_best_of_a_generation_cut_short_counts():
     assert result.value == -7.0
 
 
-def test_the_value_is_the_least_one_seen_and_the_params_are_its_point():
+@BOTH
+def test_the_value_is_the_least_one_seen_and_the_params_are_its_point(method):
     objective = Counted()
-    result = minimize(objective, PLANE, budget=300, seed=1)
+    result = minimize(objective, PLANE, budget=200, seed=1, method=method)
     assert result.value == min(objective.returned)
     assert result.params == objective.points[objective.returned.index(result.value)]
 
@@ -98,12 +112,13 @@ def test_the_value_is_the_least_one_seen_and_the_params_are_its_point():
 # The target
 
 
-def test_the_target_stops_at_once():
+@BOTH
+def test_the_target_stops_at_once(method):
     objective = Counted()
-    result = minimize(objective, PLANE, budget=5000, target=1e-3, seed=2)
+    result = minimize(objective, PLANE, budget=5000, target=1e-3, seed=2, method=method)
     assert result.stop.name == "target"
     assert [value <= 1e-3 for value in objective.returned].index(True) == objective.calls - 1
-    assert objective.calls % 6 != 0  # in the middle of a generation
+    assert objective.calls % 6 != 0 or method != WHOLE  # in the middle of a generation
 
 
 def test_a_value_equal_to_the_target_reaches_it():
@@ -126,7 +141,7 @@ def test_a_failure_does_not_reach_the_target():
 
 def test_the_callback_receives_the_progress_of_every_generation():
     seen = []
-    result = minimize(sphere, PLANE, budget=60, seed=1, callback=seen.append)
+    result = minimize(sphere, PLANE, budget=60, seed=1, callback=seen.append, method=WHOLE)
     assert all(isinstance(progress, Progress) for progress in seen)
     assert [p.evaluations for p in seen] == list(range(6, 61, 6))
     assert [p.generation for p in seen] == list(range(1, 11))
@@ -135,15 +150,28 @@ def test_the_callback_receives_the_progress_of_every_generation():
     assert (seen[-1].best.params, seen[-1].best.value) == (result.params, result.value)
 
 
-def test_the_best_in_the_progress_never_gets_worse():
+def test_with_a_model_the_callback_receives_the_progress_of_every_generation_too():
+    """The first one is whole; while the run explores, each of the others is a single candidate."""
     seen = []
-    minimize(sphere, PLANE, budget=1000, seed=1, callback=seen.append)
+    result = minimize(rastrigin, PLANE, budget=20, seed=1, callback=seen.append)
+    assert [p.evaluations for p in seen] == list(range(6, 21))
+    assert [p.generation for p in seen] == list(range(1, 16))
+    assert {(p.budget, p.run, p.popsize, p.failures) for p in seen} == {(20, 0, 6, 0)}
+    assert (seen[-1].best.params, seen[-1].best.value) == (result.params, result.value)
+
+
+@with_budgets(160, 1000)
+def test_the_best_in_the_progress_never_gets_worse(method, budget):
+    seen = []
+    minimize(sphere, PLANE, budget=budget, seed=1, callback=seen.append, method=method)
     values = [p.best.value for p in seen]
     assert values == sorted(values, reverse=True)
 
 
-def test_a_true_return_of_the_callback_stops_the_search():
-    result = minimize(sphere, PLANE, budget=600, seed=1, callback=lambda progress: progress.evaluations >= 30)
+@BOTH
+def test_a_true_return_of_the_callback_stops_the_search(method):
+    options = {"callback": lambda progress: progress.evaluations >= 30, "method": method}
+    result = minimize(sphere, PLANE, budget=600, seed=1, **options)
     assert (result.stop.name, result.evaluations) == ("callback", 30)
     assert result.params is not None
 
@@ -165,10 +193,13 @@ def test_an_error_in_the_callback_is_not_an_evaluation_that_failed():
 # Restarts
 
 
-def test_restarts_come_back_to_every_size_of_the_population():
-    result = minimize(lambda p: 0.0, PLANE, budget=3000, seed=1)
+@with_budgets(600, 3000)
+def test_restarts_come_back_to_every_size_of_the_population(method, budget):
+    result = minimize(lambda p: 0.0, PLANE, budget=budget, seed=1, method=method)
     popsizes = [run.popsize for run in result.runs]
-    assert popsizes[:15] == [6 * times for times in (1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8)]
+    expected = [6 * times for times in (1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8)]
+    assert len(popsizes) >= (15 if method == WHOLE else 5)
+    assert popsizes[:15] == expected[: len(popsizes)]
     assert {run.stop.name for run in result.runs[:-1]} == {"flat"}
     assert result.runs[-1].stop.name == result.stop.name == "budget"
 
@@ -178,9 +209,10 @@ def test_a_restart_goes_by_the_popsize_given():
     assert [run.popsize for run in result.runs] == [10, 10, 20]
 
 
+@BOTH
 @pytest.mark.parametrize(("restarts", "runs"), [(False, 1), (0, 1), (1, 2), (2, 3)])
-def test_there_are_at_most_so_many_restarts(restarts, runs):
-    result = minimize(lambda p: 0.0, PLANE, budget=100_000, seed=1, restarts=restarts)
+def test_there_are_at_most_so_many_restarts(restarts, runs, method):
+    result = minimize(lambda p: 0.0, PLANE, budget=100_000, seed=1, restarts=restarts, method=method)
     assert len(result.runs) == runs
     assert result.stop.name == "flat"
 
@@ -196,21 +228,27 @@ def test_a_restart_starts_from_elsewhere_near_the_mean_and_within_the_bounds_in_
     assert all(0 <= start <= 1000 for start in starts)
 
 
-def test_a_restart_leads_out_of_a_local_optimum():
-    """Rastrigin's function, off centre: one run ends in a hollow beside the deepest."""
+@BOTH
+def test_a_restart_leads_out_of_a_local_optimum(method):
+    """One run ends in a hollow beside the deepest."""
 
-    def objective(p):
-        return sum(10 + (v - 2.2) ** 2 - 10 * math.cos(2 * math.pi * (v - 2.2)) for v in p.values())
+    def search(seed, **options):
+        return minimize(rastrigin, PLANE, budget=20_000, target=1e-6, seed=seed, method=method, **options)
 
-    alone = minimize(objective, PLANE, budget=20_000, target=1e-6, seed=4, restarts=False)
-    assert (alone.stop.name, alone.value > 0.5) == ("flat", True)
-    assert minimize(objective, PLANE, budget=20_000, target=1e-6, seed=4).stop.name == "target"
+    alone = (search(seed, restarts=False) for seed in range(9))
+    caught = next(result for result in alone if result.stop.name == "flat")
+    assert caught.value > 0.5
+    result = search(caught.seed)
+    assert result.stop.name == "target"
+    assert len(result.runs) > 1
 
 
+@with_budgets(400, 2000)
 @pytest.mark.parametrize("target", [None, 0.01], ids=["budget", "target"])
 @pytest.mark.parametrize("space", [PLANE, GRID], ids=["floats", "ints"])
-def test_the_runs_add_up_to_the_search(space, target):
-    result = minimize(lambda p: 0.005 + sphere(p), space, budget=2000, target=target, seed=1)
+def test_the_runs_add_up_to_the_search(space, target, method, budget):
+    result = minimize(lambda p: 0.005 + sphere(p), space, budget=budget, target=target, seed=1, method=method)
+    assert len(result.runs) > 1 or target is not None or space is GRID
     assert sum(run.evaluations for run in result.runs) == result.evaluations
     assert min(run.best_value for run in result.runs) == result.value
 
@@ -234,9 +272,10 @@ def test_the_first_error_is_kept_and_only_it_is_logged(caplog):
     assert "ValueError: call 1" in record.getMessage()
 
 
-def test_a_search_without_failures_logs_no_warning(caplog):
+@with_budgets(300, 1000)
+def test_a_search_without_failures_logs_no_warning(method, budget, caplog):
     with caplog.at_level(logging.WARNING, logger="mixcma"):
-        minimize(sphere, PLANE, budget=1000, seed=1)
+        minimize(sphere, PLANE, budget=budget, seed=1, method=method)
     assert caplog.records == []
 
 
@@ -283,15 +322,17 @@ def test_a_search_in_which_everything_failed_says_so(space):
     assert len(result.runs) == 1
 
 
-def test_a_search_goes_on_where_much_but_not_all_fails():
-    result = minimize(lambda p: None if p["x"] < 1 else sphere(p), PLANE, budget=2000, seed=1)
+@with_budgets(300, 2000)
+def test_a_search_goes_on_where_much_but_not_all_fails(method, budget):
+    result = minimize(lambda p: None if p["x"] < 1 else sphere(p), PLANE, budget=budget, seed=1, method=method)
     assert result.value == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.parametrize("at", [1, 4, 40])
-def test_an_interrupt_gives_the_result_so_far(at):
+@BOTH
+@pytest.mark.parametrize("at", [1, 4, 40, 120])
+def test_an_interrupt_gives_the_result_so_far(at, method):
     objective = Counted(failing_with(KeyboardInterrupt(), at=at))
-    result = minimize(objective, PLANE, budget=600, seed=1)
+    result = minimize(objective, PLANE, budget=600, seed=1, method=method)
     assert result.stop.name == "interrupted"
     assert (result.evaluations, result.failures) == (at - 1, 0)
     assert result.value == min(objective.returned, default=math.inf)
@@ -333,9 +374,10 @@ def test_a_failed_point_is_not_tried_again():
 
 
 def test_the_cache_changes_the_cost_and_not_the_search():
+    """A model, though, asks for more where some of it costs nothing."""
     cached, plain = Counted(), Counted()
-    minimize(cached, GRID, budget=60, seed=1)
-    minimize(plain, GRID, budget=60, seed=1, cache=False)
+    minimize(cached, GRID, budget=60, seed=1, method=WHOLE)
+    minimize(plain, GRID, budget=60, seed=1, method=WHOLE, cache=False)
     first_seen = list(dict.fromkeys(tuple(p.items()) for p in plain.points))
     assert len(first_seen) < 60
     assert [tuple(p.items()) for p in cached.points][: len(first_seen)] == first_seen
@@ -350,7 +392,7 @@ def test_without_the_cache_points_are_evaluated_again():
 def test_without_the_cache_a_space_is_never_exhausted():
     """The first run is flat after 72 evaluations, which happens to be the number of points."""
     space = Space({"n": Int(0, 71)})
-    result = minimize(lambda p: 0.0, space, budget=500, seed=1, cache=False)
+    result = minimize(lambda p: 0.0, space, budget=500, seed=1, method=WHOLE, cache=False)
     assert result.runs[0].evaluations == space.size
     assert (result.evaluations, result.stop.name) == (500, "budget")
 
@@ -367,19 +409,21 @@ def test_floats_are_not_cached_unless_asked_for():
 # Seeds
 
 
+@with_budgets(110, 700)
 @pytest.mark.parametrize("space", [PLANE, MIXED, GRID], ids=["floats", "mixed", "ints"])
-def test_the_same_seed_gives_the_same_search_and_another_seed_another(space):
+def test_the_same_seed_gives_the_same_search_and_another_seed_another(space, method, budget):
     def search(seed):
         objective = Counted()
-        return minimize(objective, space, budget=700, seed=seed), objective.points
+        return minimize(objective, space, budget=budget, seed=seed, method=method), objective.points
 
     assert search(1) == search(1)
     assert search(1)[1] != search(2)[1]
 
 
-def test_the_seed_of_a_result_repeats_the_search():
-    drawn = minimize(sphere, MIXED, budget=700)
-    assert minimize(sphere, MIXED, budget=700, seed=drawn.seed) == drawn
+@with_budgets(160, 700)
+def test_the_seed_of_a_result_repeats_the_search(method, budget):
+    drawn = minimize(sphere, MIXED, budget=budget, method=method)
+    assert minimize(sphere, MIXED, budget=budget, method=method, seed=drawn.seed) == drawn
 
 
 def test_the_seed_of_a_result_is_the_seed_given():
@@ -387,17 +431,18 @@ def test_the_seed_of_a_result_is_the_seed_given():
 
 
 def test_a_numpy_integer_is_as_good_a_seed():
-    result = minimize(lambda p: 0.0, PLANE, budget=1000, seed=np.int64(7))
+    result = minimize(lambda p: 0.0, PLANE, budget=200, seed=np.int64(7))
     assert len(result.runs) > 1
-    assert result == minimize(lambda p: 0.0, PLANE, budget=1000, seed=7)
+    assert result == minimize(lambda p: 0.0, PLANE, budget=200, seed=7)
     assert type(result.seed) is int
 
 
-def test_the_global_random_state_does_not_matter():
+@with_budgets(160, 700)
+def test_the_global_random_state_does_not_matter(method, budget):
     np.random.seed(1)
-    one = minimize(sphere, MIXED, budget=700, seed=1)
+    one = minimize(sphere, MIXED, budget=budget, seed=1, method=method)
     np.random.seed(2)
-    assert minimize(sphere, MIXED, budget=700, seed=1) == one
+    assert minimize(sphere, MIXED, budget=budget, seed=1, method=method) == one
 
 
 # What the objective receives, and what it may do to it
@@ -420,11 +465,11 @@ def test_the_objective_may_do_what_it_likes_to_its_params(space):
         p.pop("x", None)
         return value
 
-    assert minimize(careless, space, budget=300, seed=1) == minimize(sphere, space, budget=300, seed=1)
+    assert minimize(careless, space, budget=150, seed=1) == minimize(sphere, space, budget=150, seed=1)
 
 
 def test_the_params_of_a_result_are_a_point_of_the_space():
-    result = minimize(sphere, MIXED, budget=300, seed=1)
+    result = minimize(sphere, MIXED, budget=150, seed=1)
     assert MIXED.check_params(result.params) == result.params
     assert sphere(result.params) == result.value
 
@@ -432,9 +477,10 @@ def test_the_params_of_a_result_are_a_point_of_the_space():
 # Constraints
 
 
-def test_a_feasible_point_is_preferred_to_a_better_infeasible_one():
+@with_budgets(200, 2000)
+def test_a_feasible_point_is_preferred_to_a_better_infeasible_one(method, budget):
     objective = Counted(lambda p: Outcome(p["x"], [1.0 - p["x"]]))
-    result = minimize(objective, PLANE, budget=2000, seed=1)
+    result = minimize(objective, PLANE, budget=budget, seed=1, method=method)
     assert result.feasible
     assert result.violation == 0.0
     assert result.value == pytest.approx(1.0, abs=1e-6)
@@ -442,9 +488,10 @@ def test_a_feasible_point_is_preferred_to_a_better_infeasible_one():
     assert any(o.value < result.value for o in objective.returned)
 
 
-def test_where_nothing_is_feasible_the_least_violation_is_reported():
+@with_budgets(200, 2000)
+def test_where_nothing_is_feasible_the_least_violation_is_reported(method, budget):
     objective = Counted(lambda p: Outcome(0.0, [2.0 + p["x"] ** 2, -5.0, p["y"] ** 2]))
-    result = minimize(objective, PLANE, budget=2000, seed=1)
+    result = minimize(objective, PLANE, budget=budget, seed=1, method=method)
     assert not result.feasible
     assert result.violation == min(o.violation for o in objective.returned)
     assert result.violation == pytest.approx(2.0, abs=1e-3)
@@ -454,7 +501,7 @@ def test_where_nothing_is_feasible_the_least_violation_is_reported():
 
 
 def test_the_display_shows_the_best_value_and_the_budget(capsys):
-    result = minimize(sphere, PLANE, budget=300, seed=1, progress=True)
+    result = minimize(sphere, PLANE, budget=300, seed=1, method=WHOLE, progress=True)
     shown = capsys.readouterr().out
     assert "best" in shown
     assert "300" in shown
@@ -462,15 +509,18 @@ def test_the_display_shows_the_best_value_and_the_budget(capsys):
 
 
 def test_without_a_display_nothing_is_printed(capsys):
-    minimize(sphere, PLANE, budget=300, seed=1)
+    minimize(sphere, PLANE, budget=150, seed=1)
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_display_changes_nothing():
-    seen = []
-    shown = minimize(sphere, PLANE, budget=300, seed=1, progress=True, callback=seen.append)
-    assert shown == minimize(sphere, PLANE, budget=300, seed=1)
-    assert len(seen) == 50
+@with_budgets(150, 300)
+def test_the_display_changes_nothing(method, budget):
+    seen, alone, options = [], [], {"budget": budget, "seed": 1, "method": method}
+    shown = minimize(sphere, PLANE, progress=True, callback=seen.append, **options)
+    assert shown == minimize(sphere, PLANE, **options) == minimize(sphere, PLANE, callback=alone.append, **options)
+    assert seen == alone
+    assert len(seen) == 50 or method != WHOLE
+    assert seen[-1].evaluations == budget
 
 
 def test_the_callback_stops_a_search_with_a_display():
@@ -500,11 +550,11 @@ def test_the_display_says_how_good_the_best_is(best, text):
 # Real designs
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("method", "seed"), [("mix", 1), (WHOLE, 1), (WHOLE, 2)])
 @pytest.mark.parametrize("name", ["pressure_vessel", "gear_train"])
-def test_the_best_known_design_is_found(name, seed):
+def test_the_best_known_design_is_found(name, method, seed):
     design = DESIGNS[name]
-    result = minimize(design, design.space, budget=30_000, target=design.target, seed=seed)
+    result = minimize(design, design.space, budget=30_000, target=design.target, seed=seed, method=method)
     assert result.stop.name == "target"
     assert result.feasible
     assert result.value == pytest.approx(design.best_known, rel=1e-6)

@@ -126,7 +126,7 @@ def test_a_search_of_a_small_space_ends_long_before_its_budget(name, kind, stopp
     assert result.stop.name == "exhausted"
     assert result.evaluations == objective.calls <= space.size
     if result.evaluations == space.size:
-        assert objective.idle == 0
+        assert objective.idle <= 0  # -1 where it was evaluated while exploring, which is no generation of mix
 
 
 @ASYNCHRONOUS

@@ -89,7 +89,7 @@ def test_the_workers_of_a_killed_search_end_with_it(tmp_path):
 def test_a_terminated_search_says_how_to_go_on_and_does(tmp_path):
     """SIGTERM, as a scheduler sends it before SIGKILL."""
     path, log, whole = tmp_path / "run.db", tmp_path / "log", tmp_path / "whole.db"
-    search(whole, tmp_path / "whole.log", 60, 1, 1, 0.0)
+    search(whole, tmp_path / "whole.log", 60, 1, 2, 0.0)
     begin = command(path, log, 60, 1, 2, SECONDS)
     with subprocess.Popen(begin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while len(logged(log)) < 50:

@@ -21,8 +21,21 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import mixcma
-from mixcma import Bool, Discrete, Float, Int, IntegerMutation, Margin, Outcome, Space, Stopping, minimize, resume
-from mixcma.core.methods import Cma, Mix
+from mixcma import (
+    Bool,
+    Categorical,
+    Discrete,
+    Float,
+    Int,
+    IntegerMutation,
+    Margin,
+    Outcome,
+    Space,
+    Stopping,
+    minimize,
+    resume,
+)
+from mixcma.core.methods import METHODS, Cma, Mix
 from mixcma.search.driver import RunFile
 from mixcma.store import read
 from tests.search.virtual_time import virtual_workers
@@ -60,7 +73,7 @@ def rarely_finite(p):
 
 @dataclass(frozen=True)
 class Case:
-    """A search, and its budget."""
+    """A search, and its budget; without a model unless `options` say otherwise."""
 
     space: Space = MIXED
     objective: Any = sphere
@@ -68,7 +81,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
 
     def search(self, path=None, budget=None, **others):
-        options = {"seed": 5, **self.options, **others}
+        options = {"seed": 5, "method": "mix-without-model", **self.options, **others}
         return minimize(self.objective, self.space, budget=budget or self.budget, run_file=path, **options)
 
 
@@ -106,6 +119,33 @@ CASES = {
     "target": Case(budget=200, options={"target": 16.3}),
     "stopping": Case(PLANE, budget=60, options={"stopping": Stopping(min_variance=1.0), "popsize": 5}),
 }
+
+
+def rough(p):
+    """With so many hollows that exploring pays to its end."""
+    return sphere(p) + 30 * hashed(p)
+
+
+# The default, which explores for 100 evaluations, or less if nothing better is found for long.
+MODEL = {"method": "mix"}
+WITH_MODEL = {
+    "explored": Case(budget=125, options=MODEL),
+    "explored to the end": Case(PLANE, rough, 130, MODEL),
+    "choices explored": Case(
+        Space({"kind": Categorical(["a", "b", "c"]), "x": Float(-5, 5)}), lambda p: p["x"] ** 2 + (p["kind"] != "b"),
+        120, MODEL,
+    ),
+    "failures explored": Case(objective=often_failing, options=MODEL),
+    "constraints explored": Case(objective=constrained, budget=70, options=MODEL),
+    "infinities explored": Case(objective=rarely_finite, options=MODEL),
+    "x0 explored": Case(options={**MODEL, "x0": [{**POINT, "x": x} for x in (3.0, 0.5, -2.0, 0.5)]}),
+    "history explored": Case(options={**MODEL, "history": HISTORY}),
+    "cache explored": Case(GRID, budget=95, options=MODEL),
+    "restarts explored": Case(ONE, lambda p: 0.0, 200, {**MODEL, "popsize": 4}),
+    "target explored": Case(PLANE, rough, 200, {**MODEL, "target": 1.0}),
+    "large population explored": Case(options={**MODEL, "popsize": 23}),
+}  # fmt: skip
+CASES |= WITH_MODEL
 
 
 def rows(path):
@@ -175,7 +215,8 @@ def test_a_search_that_is_stopped_once_goes_on_as_if_nothing_had_been(name, tmp_
     case = CASES[name]
     whole = case.search(whole_path)
     last = whole.evaluations
-    for stop in range(1, last + 1, 1 if name in ("floats", "mixed") else 5 + last // 8):
+    every = 1 if name in ("floats", "mixed") else 5 + last // (2 if name in WITH_MODEL else 8)
+    for stop in range(1, last + 1, every):
         path = tmp_path / f"{stop}.db"
         broken = case.search(path, stop)
         assert broken.evaluations == stop
@@ -192,7 +233,8 @@ def test_a_search_that_is_stopped_after_every_evaluation_goes_on_as_if_nothing_h
         calls.append(p)
         return case.objective(p)
 
-    for stop in range(1, whole.evaluations + 1, 1 if whole.evaluations <= 60 else 3):
+    every = 3 if whole.evaluations > 60 else 1
+    for stop in range(1, whole.evaluations + 1, 13 if name in WITH_MODEL else every):
         assert replace(case, objective=objective).search(path, stop).evaluations == stop
         assert len(calls) == stop  # none was evaluated twice
     equal(path, replace(case, objective=objective).search(path), whole_path, whole)
@@ -200,16 +242,22 @@ def test_a_search_that_is_stopped_after_every_evaluation_goes_on_as_if_nothing_h
 
 
 def test_the_cases_are_what_they_are_called():
-    ended = {name: CASES[name].search() for name in CASES}
+    said = ("restarts", "exhausted", "target", "stopping", "fail")
+    ended = {name: CASES[name].search() for name in CASES if any(word in name for word in said)}
     assert len(ended["restarts"].runs) == 4
     assert (len(ended["restarts until the last"].runs), ended["restarts until the last"].stop.name) == (2, "flat")
     assert ended["exhausted"].stop.name == "exhausted"
     assert ended["target"].stop.name == "target"
     assert len(ended["stopping"].runs) > 1
-    assert all(ended[name].failures > 3 for name in CASES if "fail" in name)
+    assert all(ended[name].failures > 3 for name in ended if "fail" in name)
+    assert len(ended["restarts explored"].runs) > 1
+    assert ended["target explored"].stop.name == "target"
+    assert ended["target explored"].evaluations > 20
 
 
-@pytest.mark.parametrize("name", ["mixed", "restarts", "cache", "exhausted", "failures", "several x0", "target"])
+@pytest.mark.parametrize(
+    "name", ["mixed", "restarts", "cache", "exhausted", "failures", "several x0", "target", "explored", "x0 explored"]
+)
 def test_a_search_that_is_finished_is_finished(name, path):
     case = CASES[name]
     whole = case.search(path)
@@ -365,6 +413,7 @@ def test_evaluations_behind_the_target_are_used_when_it_is_lowered(path, whole_p
     [
         ({"seed": 6}, "seed was 5 and is now 6"),
         ({"popsize": 9}, "popsize was 8 and is now 9"),
+        ({"method": "mix-without-model"}, "method was 'mix' and is now 'mix-without-model'"),
         ({"method": "cma"}, "method was 'mix' and is now 'cma'"),
         ({"method": "im-box"}, "method was 'mix' and is now 'im-box'"),
         ({"method": Margin(alpha=0.01)}, "method was 'mix' and is now .*0.01.*"),
@@ -374,7 +423,7 @@ def test_evaluations_behind_the_target_are_used_when_it_is_lowered(path, whole_p
     ids=str,
 )
 def test_other_settings_are_refused_with_the_difference(path, change, match):
-    case = Case(options={"popsize": 8})
+    case = Case(options={"popsize": 8, **MODEL})
     case.search(path, 20)
     before = rows(path)
     with pytest.raises(ValueError, match=f"run_file: .*run.db holds another run: {match}; repeat the original"):
@@ -409,6 +458,9 @@ def test_the_same_settings_in_other_words_are_the_same(path):
     for options in ({"seed": drawn.seed}, {"popsize": 8}, {"method": "mix"}, {"method": Mix()}, {}):
         result = minimize(sphere, MIXED, budget=20, run_file=path, **options)
         assert (result.evaluations, result.seed) == (20, drawn.seed)
+    without = path.with_name("without.db")
+    minimize(sphere, MIXED, budget=20, run_file=without, method="mix-without-model")
+    assert minimize(sphere, MIXED, budget=20, run_file=without, method=Mix(model=False)).evaluations == 20
 
 
 class Own(Cma):
@@ -446,7 +498,7 @@ def test_more_restarts_than_the_first_time(path, whole_path):
 
 @pytest.mark.parametrize("at", [1, 2, 8, 9, 20])
 @pytest.mark.parametrize("error", [ZeroDivisionError("broken"), KeyboardInterrupt()], ids=repr)
-@pytest.mark.parametrize("name", ["mixed", "cache", "several x0"])
+@pytest.mark.parametrize("name", ["mixed", "cache", "several x0", "x0 explored"])
 def test_an_error_or_an_interrupt_in_the_objective(name, error, at, path, whole_path):
     case = CASES[name]
     whole = case.search(whole_path)
@@ -494,7 +546,10 @@ def test_an_interrupt_says_how_to_go_on(path, caplog):
     assert f"mixcma.resume({str(path)!r}, objective)" in message
 
 
-@pytest.mark.parametrize("name", ["mixed", "restarts", "cache", "failures", "several x0", "target", "im-box"])
+@pytest.mark.parametrize(
+    "name",
+    ["mixed", "restarts", "cache", "failures", "several x0", "target", "im-box", "explored", "cache explored"],
+)
 @pytest.mark.parametrize("fast", [False, True], ids=["slow", "fast"])
 def test_a_search_goes_on_from_what_the_disk_had_at_any_moment(
     name, fast, tmp_path, path, whole_path, monkeypatch, caplog
@@ -505,7 +560,7 @@ def test_a_search_goes_on_from_what_the_disk_had_at_any_moment(
     """
     case = CASES[name]
     whole = case.search(whole_path)
-    every = 1 if name == "mixed" else 5 + whole.evaluations // 20
+    every = 1 if name == "mixed" else 5 + whole.evaluations // (4 if name in WITH_MODEL else 20)
     calls = itertools.count()
     if not fast:
         monkeypatch.setattr("mixcma.store.run_file.WORTH_A_COMMIT", 0.0)
@@ -580,7 +635,7 @@ def searches(draw):
         st.just(Discrete([0.1, 2, 30])),
     )
     space = Space({f"v{i}": v for i, v in enumerate(draw(st.lists(variables, min_size=1, max_size=4)))})
-    method = draw(st.sampled_from(["margin", "cma", "im", "im-box", "mix", "catmargin", Margin(alpha=0.05)]))
+    method = draw(st.sampled_from([*METHODS, Margin(alpha=0.05)]))
     kind = draw(st.sampled_from(["values", "plateaus", "failures", "constraints", "infinities"]))
     number = draw(st.integers(0, 10**6))
 
@@ -694,12 +749,12 @@ def test_asynchronously_nothing_is_lost_or_repeated(how, given, path):
     assert counted == list(range(1, len(counted) + 1))
 
 
-@pytest.mark.parametrize("method", ["cma", "im", "im-box", "margin", "mix"])
+@pytest.mark.parametrize("method", ["cma", "im", "im-box", "margin", "mix-without-model", "mix"])
 def test_asynchronously_with_one_worker_it_goes_on_as_if_nothing_had_been(method, path, whole_path):
     """One worker evaluates in order, so the course does not depend on time."""
     case = Case(options={"asynchronous": True, "method": method})
     whole = case.search(whole_path)
-    for stop in range(1, 41):
+    for stop in range(1, 41, 4 if method == "mix" else 1):
         assert case.search(path, stop).evaluations == stop
     result = case.search(path)
     assert same(result) == same(whole)
@@ -707,28 +762,32 @@ def test_asynchronously_with_one_worker_it_goes_on_as_if_nothing_had_been(method
     assert distributions(path) == distributions(whole_path)
 
 
-@pytest.mark.parametrize("name", ["restarts", "cache", "failures", "several x0", "constraints", "history"])
+@pytest.mark.parametrize("name", ["restarts", "cache", "failures", "several x0", "constraints", "history", *WITH_MODEL])
 def test_asynchronously_with_one_worker_every_kind_goes_on(name, path, whole_path):
     case = replace(CASES[name], options={**CASES[name].options, "asynchronous": True})
     whole = case.search(whole_path)
-    for stop in range(1, whole.evaluations, 1 if whole.evaluations <= 60 else 9):
+    every = 9 if whole.evaluations > 60 else 1
+    for stop in range(1, whole.evaluations, 13 if name in WITH_MODEL else every):
         assert case.search(path, stop).evaluations == stop
     result = case.search(path)
     assert same(result) == same(whole)
     assert rows(path) == rows(whole_path)
 
 
-def test_asynchronously_an_earlier_runs_last_evaluations_are_counted(path):
+@pytest.mark.parametrize("method", ["mix", "mix-without-model"])
+def test_asynchronously_an_earlier_runs_last_evaluations_are_counted(path, method):
     """A restart begins while evaluations of the run before it are under way."""
     objective = Recorded(lambda p: 0.0)
-    options = {"space": WIDE, "seed": 1, "asynchronous": True, "popsize": 4}
+    options = {"space": WIDE, "seed": 1, "asynchronous": True, "popsize": 4, "method": method}
     with virtual_workers(4):
         for budget in (70, 90, 150, 300):
             result = minimize(objective, budget=budget, run_file=path, **options)
-            assert result.evaluations == len(finished(path)) == budget
+            evaluated = [(row.run, *row.params.values()) for row in read(path).rows if row.evaluated]
+            assert result.evaluations == len(evaluated) == len(set(evaluated)) == budget
             assert sum(run.evaluations for run in result.runs) == budget
     assert len(result.runs) > 1
-    assert set(objective.begun.values()) == {1}
+    assert sum(objective.begun.values()) == 300
+    assert method == "mix" or set(objective.begun.values()) == {1}  # a model may propose the same in another run
 
 
 def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, monkeypatch):
@@ -748,6 +807,7 @@ def test_asynchronously_a_known_point_is_not_evaluated_again(tmp_path, path, mon
         return any(tuple(row.params.values()) in finished(copy) for row in read(copy).rows if not row.finished)
 
     options = {"space": Space({"n": Int(0, 3), "m": Int(0, 3)}), "budget": 12, "seed": 2, "asynchronous": True}
+    options["method"] = "mix-without-model"  # the model never proposes a point that is under evaluation
     with virtual_workers(4):
         with monkeypatch.context() as patched:
             patched.setattr("mixcma.search.driver.RunFile", Copied)

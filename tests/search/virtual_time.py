@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
 
+from mixcma import minimize
 from mixcma.evaluation import open_evaluator
+
+WHOLE = "mix-without-model"  # its generations are whole, so it does not matter how many workers there are
+BOTH = pytest.mark.parametrize("method", ["mix", WHOLE])
 
 
 class VirtualTime:
@@ -51,3 +55,14 @@ def virtual_workers(capacity, lasting=lognormal):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("mixcma.search.driver.open_evaluator", opened)
         yield made
+
+
+def in_turn(number, params):
+    """Evaluations finish in the order in which they began."""
+    return 1.0
+
+
+def in_this_process(capacity, objective, space, method="mix", **options):
+    """A search on so many workers, all in this process; without a model, as if there were one."""
+    with nullcontext() if method == WHOLE else virtual_workers(capacity, in_turn):
+        return minimize(objective, space, method=method, **options)

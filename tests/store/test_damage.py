@@ -401,7 +401,8 @@ def test_another_version_of_the_format_is_refused_by_its_number(path, whole, ver
 
 def test_a_file_of_several_levels_is_checked_too(path):
     """Enough rows that the tables have inner pages."""
-    minimize(lambda p: Outcome(sphere(p)), PLANE, budget=2000, seed=1, restarts=False, popsize=40, run_file=path)
+    options = {"budget": 2000, "seed": 1, "restarts": False, "popsize": 40, "method": "mix-without-model"}
+    minimize(lambda p: Outcome(sphere(p)), PLANE, run_file=path, **options)
     database, expected = path.read_bytes(), content(read(path))
     assert len(database) > 40 * PAGE
     heads = sampled(len(database) // PAGE, 20)

@@ -283,13 +283,13 @@ def test_two_searches_of_one_process_are_refused(path):
 
     def callback(progress):
         with pytest.raises(ValueError, match="is in use by another search of this process") as caught:
-            search(path)
+            search(path, method="mix-without-model")
         refused.append(caught)
 
-    result = search(path, callback=callback)
+    result = search(path, method="mix-without-model", callback=callback)
     assert len(refused) == 5
     assert result.evaluations == 30
-    assert search(path, budget=40).evaluations == 40
+    assert search(path, budget=40, method="mix-without-model").evaluations == 40
 
 
 def test_two_searches_of_one_process_are_refused_by_whatever_name(path, tmp_path, monkeypatch):
@@ -358,7 +358,11 @@ def test_of_threads_that_ask_at_the_same_moment_one_gets_the_lock(path, monkeypa
 
 def test_searches_on_different_files_do_not_disturb_each_other(path, tmp_path):
     inner = []
-    search(path, callback=lambda progress: inner.append(search(tmp_path / f"{progress.generation}.db").evaluations))
+
+    def callback(progress):
+        inner.append(search(tmp_path / f"{progress.generation}.db", method="mix-without-model").evaluations)
+
+    search(path, method="mix-without-model", callback=callback)
     assert inner == [30] * 5
 
 

@@ -26,10 +26,12 @@ import pytest
 
 from mixcma import Bool, Discrete, Float, Int, Margin, Optimizer, Outcome, Space, Stopping, minimize, resume
 from mixcma.core.gaussian import deviations
+from mixcma.run.stream import EXPLORED
 from mixcma.search.driver import RunFile
 from mixcma.store import read, run_file, writer
 from mixcma.store.schema import APPLICATION_ID, VERSION, unpack
 from mixcma.store.writer import Writer
+from tests.search.virtual_time import BOTH, WHOLE
 
 PLANE = Space({"x": Float(-5, 5), "y": Float(-5, 5)})
 GRID = Space({"n": Int(0, 9), "m": Int(-5, 4)})
@@ -140,28 +142,38 @@ def slow_clock(monkeypatch, seconds):
     monkeypatch.setattr("mixcma.evaluation.calling.time.perf_counter", lambda: next(seconds_passed))
 
 
-def test_every_candidate_is_there_with_what_became_of_it(path, monkeypatch):
+# Where each evaluation belongs, with 8 in a whole generation; while a run explores, its proposals come one at a time.
+PLACES = {
+    WHOLE: [(0, i // 8, i % 8) for i in range(40)],
+    "mix": [*((0, 0, slot) for slot in range(8)), *((0, generation, 8) for generation in range(1, 13))],
+}
+
+
+@BOTH
+def test_every_candidate_is_there_with_what_became_of_it(path, monkeypatch, method):
     called = []
     slow_clock(monkeypatch, 0.25)
     monkeypatch.setattr("mixcma.evaluation.calling.time.time", lambda: 1000.0 + len(called))
-    minimize(lambda p: called.append(p) or sphere(p), MIXED, budget=40, seed=1, popsize=8, run_file=path)
+    places, options = PLACES[method], {"seed": 1, "popsize": 8, "method": method}
+    minimize(lambda p: called.append(p) or sphere(p), MIXED, budget=len(places), run_file=path, **options)
     record = read(path)
     evaluated = [row for row in record.rows if row.evaluated]
     assert [row.params for row in evaluated] == called
     assert [row.outcome for row in evaluated] == [Outcome(sphere(p)) for p in called]
     assert {row.status for row in evaluated} == {"done"}
     assert [row.id for row in record.rows] == list(range(1, len(record.rows) + 1))
-    assert [(row.run, row.generation, row.slot) for row in evaluated] == [(0, i // 8, i % 8) for i in range(40)]
-    assert [(row.started, row.seconds) for row in evaluated] == [(1000.0 + i, 0.25) for i in range(40)]
+    assert [(row.run, row.generation, row.slot) for row in evaluated] == places
+    assert [(row.started, row.seconds) for row in evaluated] == [(1000.0 + i, 0.25) for i in range(len(places))]
     types = {"x": float, "n": int, "on": bool, "wire": float, "c": int}
     assert all({name: type(value) for name, value in row.params.items()} == types for row in record.rows)
 
 
-def test_what_was_not_evaluated_is_pending(path):
-    minimize(sphere, PLANE, budget=8, seed=1, run_file=path)
+@pytest.mark.parametrize(("method", "left"), [("mix", [9]), (WHOLE, [9, 10, 11, 12])])
+def test_what_was_not_evaluated_is_pending(path, method, left):
+    minimize(sphere, PLANE, budget=8, seed=1, method=method, run_file=path)
     record = read(path)
     pending = [row for row in record.rows if not row.finished]
-    assert [row.id for row in pending] == [9, 10, 11, 12]
+    assert [row.id for row in pending] == left
     assert {(row.status, row.outcome, row.started, row.seconds) for row in pending} == {("pending", None, None, None)}
 
 
@@ -172,11 +184,12 @@ def test_points_given_as_x0_come_first_in_a_generation_of_their_own(path):
     assert (third.generation, third.slot) == (0, 0)
 
 
-def test_every_generation_is_there_with_its_distribution(path):
-    minimize(sphere, MIXED, budget=200, seed=1, popsize=8, run_file=path)
+@pytest.mark.parametrize(("method", "budget"), [("mix", 130), (WHOLE, 200)])
+def test_every_generation_is_there_with_its_distribution(path, method, budget):
+    minimize(sphere, MIXED, budget=budget, seed=1, popsize=8, method=method, run_file=path)
     generations = read(path).generations
-    optimizer = Optimizer(MIXED, seed=1, popsize=8)
-    assert len(generations) == 26  # the last was drawn and not evaluated
+    optimizer = Optimizer(MIXED, seed=1, popsize=8, method=method)
+    assert len(generations) == 26 or method != WHOLE  # the last was drawn and not evaluated
     for kept in generations:
         state = optimizer.state
         assert (kept.run, kept.generation, kept.step_size) == (0, optimizer.generation, optimizer.step_size)
@@ -189,7 +202,7 @@ def test_every_generation_is_there_with_its_distribution(path):
 
 
 def test_the_runs_are_there_with_why_they_ended(path):
-    result = minimize(lambda p: 0.0, PLANE, budget=1000, seed=1, run_file=path)
+    result = minimize(lambda p: 0.0, PLANE, budget=400, seed=1, run_file=path)
     kept, counts = read(path).runs, [run.evaluations for run in result.runs]
     assert len(kept) > 2
     assert [run.popsize for run in kept] == [run.popsize for run in result.runs]
@@ -237,11 +250,12 @@ def test_a_point_that_was_known_costs_nothing(path):
     assert all(row.started is None and row.seconds is None for row in known)
 
 
-def test_asynchronous_results_are_numbered_in_the_order_of_their_use(path):
-    minimize(sphere, PLANE, budget=30, seed=1, asynchronous=True, run_file=path)
+@BOTH
+def test_asynchronous_results_are_numbered_in_the_order_of_their_use(path, method):
+    minimize(sphere, PLANE, budget=30, seed=1, asynchronous=True, method=method, run_file=path)
     kept = finished(path)
     assert sorted(row.counted for row in kept) == list(range(1, 31))
-    assert [row.slot for row in kept] == list(range(30))
+    assert [row.slot % EXPLORED for row in kept] == list(range(30))
     assert all(row.latent.shape[-1] == 2 for row in kept)
 
 
@@ -426,18 +440,22 @@ def test_every_evaluation_that_took_its_time_is_in_the_file_before_the_next_begi
     minimize(objective, PLANE, budget=20, seed=1, run_file=path, on_error="raise")
 
 
-def test_fast_evaluations_are_in_the_file_before_their_generation_counts(path):
+@BOTH
+def test_fast_evaluations_are_in_the_file_before_their_generation_counts(path, method):
     calls = itertools.count()
 
     def objective(p):
         done = next(calls)
-        assert done - done % 6 <= len(finished(path)) <= done
+        counting = done - done % 6 if method == WHOLE or done < 6 else done  # a generation is 6, or 1 after the first
+        assert counting <= len(finished(path)) <= done
         return sphere(p)
 
-    minimize(objective, PLANE, budget=60, seed=1, run_file=path, on_error="raise")
+    budget = 60 if method == WHOLE else 20
+    minimize(objective, PLANE, budget=budget, seed=1, method=method, run_file=path, on_error="raise")
 
 
-def test_a_reader_beside_the_search_always_sees_whole_steps(path):
+@BOTH
+def test_a_reader_beside_the_search_always_sees_whole_steps(path, method):
     """What is read at any moment is the beginning of what the file holds in the end."""
     done, seen, errors = threading.Event(), [], []
 
@@ -452,7 +470,7 @@ def test_a_reader_beside_the_search_always_sees_whole_steps(path):
     thread = threading.Thread(target=reader)
     thread.start()
     try:
-        minimize(sphere, PLANE, budget=600, seed=1, run_file=path)
+        minimize(sphere, PLANE, budget=600 if method == WHOLE else 130, seed=1, method=method, run_file=path)
     finally:
         done.set()
         thread.join()
@@ -496,7 +514,7 @@ def test_reading_in_the_same_process_keeps_the_locks_of_the_search(path):
 
     if not Path("/proc/locks").exists():
         pytest.skip("needs /proc/locks")
-    minimize(sphere, PLANE, budget=12, seed=1, run_file=path, callback=callback)
+    minimize(sphere, PLANE, budget=12, seed=1, method=WHOLE, run_file=path, callback=callback)
     assert held == [True, True]
 
 
@@ -576,12 +594,21 @@ def warnings_of(caplog):
     return [record.getMessage() for record in caplog.records if record.name == "mixcma"]
 
 
-@pytest.mark.parametrize("outages", [[(3, 40)], [(0, 20), (30, 45)]], ids=str)
+@pytest.mark.parametrize(
+    ("method", "budget", "outages"),
+    [
+        (WHOLE, 800, [(3, 40)]),
+        (WHOLE, 800, [(0, 20), (30, 45)]),
+        ("mix", 200, [(3, 50)]),
+        ("mix", 200, [(0, 40), (45, 75)]),
+    ],
+    ids=str,
+)
 def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room(
-    path, tmp_path, monkeypatch, caplog, outages
+    path, tmp_path, monkeypatch, caplog, method, budget, outages
 ):
     monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
-    options = {"budget": 800, "seed": 1, "popsize": 8, "restarts": False}
+    options = {"budget": budget, "seed": 1, "popsize": 8, "restarts": False, "method": method}
     whole = minimize(sphere, MIXED, run_file=tmp_path / "whole.db", **options)
 
     def callback(progress):
@@ -607,7 +634,8 @@ def test_a_search_goes_on_without_room_and_completes_the_file_when_there_is_room
 
 def test_room_that_returns_just_before_the_end_is_used(path, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(writer, "RETRY_EVERY", 1000.0)
-    whole = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=tmp_path / "whole.db")
+    options = {"budget": 400, "seed": 1, "popsize": 8, "method": WHOLE}
+    whole = minimize(sphere, MIXED, run_file=tmp_path / "whole.db", **options)
 
     def callback(progress):
         if progress.generation in (2, 49):
@@ -616,28 +644,30 @@ def test_room_that_returns_just_before_the_end_is_used(path, tmp_path, monkeypat
             assert len(finished(path)) < 100
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
-        result = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=path, callback=callback)
+        result = minimize(sphere, MIXED, run_file=path, callback=callback, **options)
     assert same(result) == same(whole)
     assert rows(path) == rows(tmp_path / "whole.db")
     assert ["cannot be written" in text for text in warnings_of(caplog)] == [True, False]
 
 
+@pytest.mark.parametrize(("method", "budget", "before"), [("mix", 140, 12), (WHOLE, 400, 40)])
 def test_without_room_until_the_end_the_result_is_right_and_the_file_an_earlier_moment(
-    path, tmp_path, monkeypatch, caplog
+    path, tmp_path, monkeypatch, caplog, method, budget, before
 ):
     monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
-    whole = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=tmp_path / "whole.db")
+    options = {"budget": budget, "seed": 1, "popsize": 8, "method": method}
+    whole = minimize(sphere, MIXED, run_file=tmp_path / "whole.db", **options)
 
     def callback(progress):
         if progress.generation == 5:
             full_disk(opened[0]._writer.connection)
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
-        result = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=path, callback=callback)
+        result = minimize(sphere, MIXED, run_file=path, callback=callback, **options)
     assert same(result) == same(whole)
     assert "cannot be written" in warnings_of(caplog)[0]
     kept = [row for row in rows(path) if row[-1] is not None]
-    assert 40 <= len(kept) < 400
+    assert before <= len(kept) < budget
     assert kept == rows(tmp_path / "whole.db")[: len(kept)]
     assert same(resume(path, sphere)) == same(whole)
     assert rows(path) == rows(tmp_path / "whole.db")
@@ -659,7 +689,7 @@ def test_while_there_is_no_room_writing_is_not_tried_all_the_time(path, monkeypa
             full_disk(opened[0]._writer.connection)
 
     with caplog.at_level(logging.WARNING, logger="mixcma"), opened_files(monkeypatch) as opened:
-        minimize(sphere, MIXED, budget=1000, seed=1, popsize=8, run_file=path, callback=callback)
+        minimize(sphere, MIXED, budget=1000, seed=1, popsize=8, method=WHOLE, run_file=path, callback=callback)
     assert len(attempts) == 2  # and once more at the end
     full, incomplete = warnings_of(caplog)
     assert "disk is full" in full
@@ -680,7 +710,8 @@ def largest_file(size):
 def test_a_system_that_refuses_to_write_does_not_end_the_search(path, tmp_path, monkeypatch, caplog):
     """Not SQLite's own limit, but the operating system's: writing to the WAL fails."""
     monkeypatch.setattr(writer, "RETRY_EVERY", 0.0)
-    whole = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=tmp_path / "whole.db")
+    options = {"budget": 400, "seed": 1, "popsize": 8, "method": WHOLE}
+    whole = minimize(sphere, MIXED, run_file=tmp_path / "whole.db", **options)
     limits = []
 
     def callback(progress):
@@ -692,7 +723,7 @@ def test_a_system_that_refuses_to_write_does_not_end_the_search(path, tmp_path, 
 
     try:
         with caplog.at_level(logging.WARNING, logger="mixcma"):
-            result = minimize(sphere, MIXED, budget=400, seed=1, popsize=8, run_file=path, callback=callback)
+            result = minimize(sphere, MIXED, run_file=path, callback=callback, **options)
     finally:
         for limit in limits:
             limit.__exit__(None, None, None)

@@ -19,6 +19,7 @@ from benchmarks.damage import campaign, finished, with_wal
 from mixcma import Bool, Float, Int, Outcome, Space, minimize, resume
 from mixcma.search.salvaging import salvage
 from mixcma.store import DamagedRunFile, read, remains_of
+from tests.search.virtual_time import BOTH, WHOLE
 
 SPACE = Space({"x": Float(-5, 5), "n": Int(0, 9), "on": Bool()})
 OPTIONS = {"budget": 300, "seed": 1, "popsize": 8}
@@ -39,10 +40,19 @@ def same(result):
 
 
 @pytest.fixture
-def path(tmp_path):
+def method(request):
+    return getattr(request, "param", WHOLE)
+
+
+@pytest.fixture
+def path(tmp_path, method):
+    """A file of a search without a model, or with it in the tests of both."""
     made = tmp_path / "run.db"
-    minimize(cost, SPACE, run_file=made, **OPTIONS)
+    minimize(cost, SPACE, run_file=made, method=method, **OPTIONS)
     return made
+
+
+OF_BOTH = pytest.mark.parametrize("method", ["mix", WHOLE], indirect=True)
 
 
 @pytest.fixture
@@ -66,6 +76,7 @@ def test_a_small_campaign(tmp_path):
         assert tally.continued > 3
 
 
+@OF_BOTH
 def test_of_an_intact_file_all_is_saved(path, new):
     done = salvage(path, new)
     assert (done.run_file, done.lost, done.evaluations, done.continues) == (new, 0, 300, True)
@@ -73,6 +84,7 @@ def test_of_an_intact_file_all_is_saved(path, new):
     assert rows(new) == rows(path)
 
 
+@OF_BOTH
 def test_one_damaged_row_costs_one_row_and_the_search_goes_on_as_it_would_have(path, new):
     whole = resume(path, cost, budget=400)
     spoil(path, "UPDATE evaluation SET value = value + 1 WHERE id = 20")
@@ -92,7 +104,7 @@ def test_what_is_lost_after_the_last_state_is_evaluated_again(path, new, change)
     """Also where the objective then gives another value, so that other candidates follow."""
     with closing(sqlite3.connect(path)) as connection:
         state = connection.execute("SELECT run, numbers FROM snapshot").fetchone()
-        run, generation = state[0], json.loads(state[1])["generation"]
+        run, generation = state[0], json.loads(state[1])["draws"]
         (last,) = connection.execute("SELECT max(generation) FROM evaluation WHERE run = ?", (run,)).fetchone()
     assert generation < last
     spoil(path, f"UPDATE evaluation SET value = 7.5 WHERE run = {run} AND generation = {generation} AND slot = 3")
@@ -113,6 +125,7 @@ def test_what_is_lost_after_the_last_state_is_evaluated_again(path, new, change)
     assert resume(new, cost, budget=420).evaluations == 420
 
 
+@OF_BOTH
 def test_without_the_state_the_search_begins_again_with_the_data(path, new):
     best = min((row.outcome for row in read(path).rows if row.evaluated), key=lambda outcome: outcome.order)
     saved = [row.params for row in read(path).rows if row.evaluated]
@@ -126,6 +139,7 @@ def test_without_the_state_the_search_begins_again_with_the_data(path, new):
     assert [row.params for row in read(new).rows[:300]] == saved
 
 
+@OF_BOTH
 @pytest.mark.parametrize(
     "name", ["seed", "method", "popsize", "budget", "notes", "stop", "created", "cache", "stopping"]
 )
@@ -169,23 +183,27 @@ def test_a_search_that_has_lost_something_has_not_ended(path, new):
     assert read(new).settings["stop"] is None
 
 
+@BOTH
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_runs_that_are_lost_are_made_again(tmp_path, new, asynchronous):
+def test_runs_that_are_lost_are_made_again(tmp_path, new, asynchronous, method):
     path = tmp_path / "run.db"
-    options = {**OPTIONS, "budget": 900, "asynchronous": asynchronous}
+    options = {**OPTIONS, "budget": 1000, "asynchronous": asynchronous, "method": method}
     assert len(minimize(cost, SPACE, run_file=path, **options).runs) > 1
     spoil(path, "UPDATE run SET popsize = 3", "DELETE FROM generation")
     done = salvage(path, new)
     assert done.continues
-    assert len(resume(new, cost, budget=950).runs) > 1
+    assert len(resume(new, cost, budget=1050).runs) > 1
 
 
-def test_the_same_call_goes_on_too(path, new):
+@OF_BOTH
+def test_the_same_call_goes_on_too(path, new, method):
     spoil(path, "UPDATE evaluation SET error = 'x' WHERE id = 3")
     salvage(path, new)
-    assert minimize(cost, SPACE, run_file=new, **{**OPTIONS, "budget": 320}).evaluations == 320
+    options = {**OPTIONS, "budget": 320, "method": method}
+    assert minimize(cost, SPACE, run_file=new, **options).evaluations == 320
 
 
+@OF_BOTH
 def test_a_file_without_its_first_page_is_saved_too(path, new):
     """Without the schema and the header, SQLite opens nothing."""
     expected = rows(path)

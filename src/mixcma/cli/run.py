@@ -75,7 +75,7 @@ def _run_options(command: Decorator) -> Decorator:
 @click.argument("problem", type=click.Path(path_type=Path, dir_okay=False))
 @_run_options
 @click.option("--seed", type=click.IntRange(0), help="The same seed gives the same run.")
-@click.option("--method", help="mix (the default), margin, catmargin, im, im-box or cma.")
+@click.option("--method", help="mix (the default), mix-without-model, margin, catmargin, im, im-box or cma.")
 @click.option("--popsize", type=click.IntRange(4), help="Candidates per generation.")
 @click.option("--run-file", type=click.Path(dir_okay=False), help="Default: the name of PROBLEM with .db.")
 def run(problem: Path, as_json: bool, quiet: bool, **options: Any) -> None:

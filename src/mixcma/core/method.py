@@ -31,8 +31,17 @@ class Method(ABC):
 
     takes_categories: ClassVar[bool]  # if so, variables with two values are categories too
     takes_uniforms: ClassVar[bool]  # whether `Noise` needs its uniforms
-    guided: ClassVar[bool] = False  # whether a model says which candidates are worth evaluating
     keep_inside: bool = field(default=True, kw_only=True)
+
+    @property
+    def guided(self) -> bool:
+        """Whether a model says which candidates are worth evaluating."""
+        return False
+
+    @property
+    def unguided(self) -> Method:
+        """The same method without a model."""
+        return self
 
     def setting(self, coordinates: Coordinates, popsize: int | None) -> Setting:
         """What stays fixed during a run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import NamedTuple, Protocol
 
 from mixcma.evaluation.calling import error_text
@@ -24,6 +24,8 @@ from mixcma.space import Params
 
 # A candidate whose worker died is sent again this many times before it counts as failed.
 MOST_RETRIES = 2
+# A signal interrupts after this many seconds at most.
+LONGEST_WAIT = 0.2
 
 
 class Finished(NamedTuple):
@@ -158,10 +160,18 @@ class OnExecutor:
         concurrent.futures.wait would not do: a Ctrl-C inside it can leave futures locked, and their threads would
         wait for ever.
         """
-        done = {self._done.get()}
+        done = {self._first_done()}
         while not self._done.empty():
             done.add(self._done.get())
         return done & self._flying.keys()
+
+    def _first_done(self) -> Future[CallResult]:
+        """A wait without end would never see a signal that comes just as it begins."""
+        while True:
+            try:
+                return self._done.get(timeout=LONGEST_WAIT)
+            except Empty:
+                continue
 
     def _finish(self, done: set[Future[CallResult]]) -> None:
         broken = any(isinstance(_error(future), BrokenExecutor) for future in done)

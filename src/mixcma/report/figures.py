@@ -417,7 +417,7 @@ def _failed_row(failure: Failure, row: int) -> go.Scatter:
     return go.Scatter(
         x=at,
         y=np.full(len(at), row),
-        text=escaped(shortened(failure.title)),
+        text=[escaped(shortened(failure.title))] * len(at),
         mode="markers",
         marker={"symbol": "line-ns", "size": 12, "line": {"width": 1.25, "color": colours.ERROR}},
         hovertemplate="evaluation %{x}<br>%{text}<extra></extra>",

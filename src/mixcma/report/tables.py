@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -106,6 +107,8 @@ class Summary:
     failures: int
     known: int  # candidates whose point had been evaluated before
     pending: int
+    proposed: int  # evaluations of points that the model proposed
+    guessed: int  # candidates that the model ranked without an evaluation
     runs: int
     ended: bool
     stop: str
@@ -124,6 +127,8 @@ def summary_of(record: Record, evaluations: Evaluations) -> Summary:
         failures=int(evaluations.failed.sum()),
         known=sum(row.finished and not row.evaluated for row in record.rows),
         pending=sum(not row.finished for row in record.rows),
+        proposed=sum(row.slot >= record.runs[row.run].popsize for row in evaluations.rows if row.generation >= 0),
+        guessed=_guessed(record),
         runs=len(record.runs),
         ended=record.settings["stop"] is not None,
         stop=message,
@@ -131,6 +136,15 @@ def summary_of(record: Record, evaluations: Evaluations) -> Summary:
         duration=_duration(evaluations.rows),
         evaluation_time=median(times) if times else None,
     )
+
+
+def _guessed(record: Record) -> int:
+    """The candidates of generations that were evaluated in part; there are none where only proposals were evaluated."""
+    if record.settings["asynchronous"]:
+        return 0
+    counts = Counter((row.run, row.generation) for row in record.rows if row.generation >= 0)
+    drawn = {(row.run, row.generation) for row in record.rows if row.slot < record.runs[row.run].popsize}
+    return sum(record.runs[run].popsize - counts[run, generation] for run, generation in drawn & counts.keys())
 
 
 def stop_text(name: str | None) -> tuple[str, str]:

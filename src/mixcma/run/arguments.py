@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from mixcma.core.methods import METHODS, Margin, Method
 from mixcma.core.stopping import Stopping
 from mixcma.latent.encoding import Encoding
-from mixcma.space import Space
+from mixcma.space import Params, Space
 
 SMALLEST_POPSIZE = 4
 
@@ -75,3 +76,18 @@ def checked_seed(seed: object) -> int:
 
 def checked_popsize(popsize: object) -> int | None:
     return None if popsize is None else checked_count("popsize", popsize, SMALLEST_POPSIZE)
+
+
+def checked_points(space: Space, x0: object) -> list[Params]:
+    if x0 is None:
+        return []
+    points = [x0] if isinstance(x0, Mapping) else x0
+    if not isinstance(points, Sequence) or isinstance(points, str):
+        raise ValueError(f"x0: expected a dict of parameters or a list of them, but got {x0!r:.80}; pass a dict")
+    checked = []
+    for number, point in enumerate(points):
+        try:
+            checked.append(space.check_params(point))
+        except ValueError as error:
+            raise ValueError(f"x0, point {number}: {error}") from error
+    return checked

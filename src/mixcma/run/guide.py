@@ -9,18 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.coordinates import cell_centre
+from mixcma.core.coordinates import cell_centre, cell_index
 from mixcma.core.method import Method, State
 from mixcma.core.model import Surrogate, Trust, fit_surrogate
 from mixcma.core.model.constrained import proposals
 from mixcma.core.model.descent import proposal
-from mixcma.core.model.features import Features
+from mixcma.core.model.features import Features, Kind
 from mixcma.core.model.local import Local, fit_local
+from mixcma.core.model.polynomial import Polynomial
 from mixcma.core.model.region import Region
 from mixcma.core.model.surrogate import Evaluated, window_of
+from mixcma.core.model.threads import on_one_thread
 from mixcma.core.model.trust import places
 from mixcma.core.sampling import Sample
 from mixcma.core.setting import Setting
+from mixcma.run.explorer import Explorer, evaluated_from, is_data
 from mixcma.run.outcome import NOTHING_YET, Order, Outcome, Told
 
 FloatArray = NDArray[np.float64]
@@ -33,14 +36,14 @@ AT_RANDOM = 1
 # The model is fitted anew when the evaluations have increased by this part of its coefficients. That part grows with
 # the evaluations and the coefficients, since the time of a fit grows with the square of these, up to the slowest pace.
 PACE, LATER, SLOWEST = 0.025, 2.3e6, 1.0
+# Of candidates that are drawn alone, every so many are proposals of the quadratic models.
+LOCAL_EVERY = 4
 # Proposals that are among so many of the newest points are not made again.
 NOT_AGAIN = 60
 # Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
 SAME, SAME_LOCALLY = 1e-9, 1e-7
 # Under constraints the nearest of so many windows of points count; nothing is proposed in larger problems than this.
 NEARBY, MOST_FEATURES, MOST_CONSTRAINTS = 4, 60, 100
-# Larger numbers are no data for the model.
-LARGEST = 1e150
 
 
 class Plan(NamedTuple):
@@ -50,9 +53,11 @@ class Plan(NamedTuple):
     points: FloatArray  # (L, N) latent, integers at the centres of their cells
     chosen: list[int]  # in the order in which they are evaluated
     free: set[int]  # those of them whose outcome is known
-    proposed: tuple[int, ...]  # the candidates that are points of the model's own: the last ones
-    kind: str | None  # the kind of the model; None under constraints
-    predicted: FloatArray | None  # (L,) the place of each candidate as predicted; None without a model
+    proposed: tuple[int, ...] = ()  # the candidates that are points of the model's own: the last ones
+    kind: Kind | None = None  # the kind of the model; None under constraints
+    predicted: FloatArray | None = None  # (L,) the place of each candidate as predicted; None without a model
+    exploring: bool = False  # whether the run explores: the other candidates are of no account
+    local: tuple[int, ...] | None = None  # those of `proposed` that are from the quadratic models; None if not asked
 
 
 class Guide:
@@ -64,9 +69,10 @@ class Guide:
         Those of the run.
     """
 
-    def __init__(self, method: Method, setting: Setting) -> None:
+    def __init__(self, method: Method, setting: Setting, seed: int, run: int) -> None:
         self._method, self._setting = method, setting
         self.features = Features(setting.coordinates)
+        self.explorer = Explorer(self.features, seed, run)
         self.trust, self.region = Trust(), Region()
         self._window = window_of(self.features)
         self._points: list[FloatArray] = []
@@ -76,18 +82,23 @@ class Guide:
         self._surrogate: Surrogate | None = None
         self._fitted_at = 0  # how many evaluations there were
         self._before = 0  # evaluations of earlier runs
+        self._barren: tuple[object, ...] | None = None  # what was known when the quadratic models had nothing new
 
     def add(self, point: FloatArray, outcome: Outcome) -> None:
         """A point was evaluated; failures are left out, and numbers whose squares are not floats."""
-        if outcome.failed or not all(abs(number) < LARGEST for number in (outcome.value, *outcome.constraints)):
+        self.explorer.add(point, outcome)
+        if not is_data(outcome):
             return
         self._points.append(point)
         self._outcomes.append(outcome)
         if self._best is None or outcome.order < self._best[0]:
             self._best, self._best_place = (outcome.order, point), len(self._points) - 1
 
-    def plan(self, state: State, sample: Sample, at_least: int, including: Collection[int], known: Known) -> Plan:
-        """Choose the candidates to evaluate; one may make way for a point of the model's own.
+    @on_one_thread
+    def plan(
+        self, state: State, sample: Sample, number: int, at_least: int, including: Collection[int], known: Known
+    ) -> Plan:
+        """Choose the candidates of generation `number` to evaluate; some may make way for points of the model's own.
 
         They are as many as the trust in the model asks for, but `at_least` so many, and as many as it takes to have
         those in `including`, where points of the model's own have the numbers after the last. Those that are `known`
@@ -96,7 +107,10 @@ class Guide:
         L = self._setting.strategy.popsize
         surrogate = self._model()
         if surrogate is None:
-            return Plan(sample, self._settled(sample), list(range(L)), set(), (), None, None)
+            return Plan(sample, self._settled(sample), list(range(L)), set())
+        exploring = self._exploring(surrogate, state, sample, number, at_least, including)
+        if exploring is not None:
+            return exploring
         sample, proposed = self._with_proposals(surrogate, state, sample)
         points = self._settled(sample)
         value, violation = surrogate.predict(points)
@@ -110,28 +124,108 @@ class Guide:
         kind = None if surrogate.constrained else surrogate.kind
         return Plan(sample, points, sorted([*costing, *free]), free, proposed, kind, places(order))
 
+    def _exploring(
+        self, surrogate: Surrogate, state: State, sample: Sample, number: int, at_least: int, including: Collection[int]
+    ) -> Plan | None:
+        """A generation of proposals alone; None if the run does not explore.
+
+        In every second generation the first of them is from the quadratic models, if they rank best and may propose.
+        With more workers than proposals, candidates as mix drew them are added.
+        """
+        L = self._setting.strategy.popsize
+        if self.explorer.over:
+            return None
+        wanted = min(max(at_least, 1 + max(including, default=0) - L), L)
+        asked = self._is_local_turn(surrogate, number)
+        local = self._proposals(surrogate)[:1] if asked else []
+        points = [*local, *self.explorer.propose(wanted - len(local), number, local)]
+        if not points:
+            return None
+        count = len(points)
+        sample, proposed = self._with_points(state, sample, points)
+        drawn = {*range(min(at_least, L) - count), *(i for i in including if i < L)} - set(proposed)
+        return Plan(
+            sample,
+            self._settled(sample),
+            chosen=[*sorted(drawn), *proposed],
+            free=set(),
+            proposed=proposed,
+            kind=None if surrogate.constrained else surrogate.kind,
+            exploring=True,
+            local=proposed[: len(local)] if asked else None,
+        )
+
+    @on_one_thread
+    def suggest(self, number: int, waiting: Sequence[FloatArray]) -> tuple[FloatArray, bool] | None:
+        """A point to evaluate instead of the draw with this number, and whether the quadratic models propose it.
+
+        For candidates that are drawn one at a time, while others are `waiting` for their evaluation. Draws without a
+        suggestion are evaluated as they are.
+        """
+        if len(self._points) < self._setting.strategy.popsize:
+            return None
+        waiting = [*self._at_values(np.array(waiting))] if waiting else []
+        surrogate, exploring = self._model(), not self.explorer.over
+        if surrogate is not None and self._is_local_turn(surrogate, number):
+            for point in self._proposals(surrogate)[:1]:
+                if not any(np.abs(point - other).max() <= SAME for other in waiting):
+                    return point, True
+        for point in self.explorer.propose(1, number, waiting) if exploring else []:
+            return point, False
+        return None
+
+    def _is_local_turn(self, surrogate: Surrogate, number: int) -> bool:
+        if self.explorer.over:
+            return number % LOCAL_EVERY == 0
+        return number % 2 == 0 and (surrogate.constrained or isinstance(surrogate.screening[0][0], Polynomial))
+
+    @on_one_thread
+    def take(self, point: FloatArray, number: int, local: bool, outcome: Outcome) -> bool:
+        """A candidate that was drawn alone came out so; whether the run explores, or has just ended to."""
+        best_before = NOTHING_YET if self._best is None else self._best[0]
+        exploring = not self.explorer.over and len(self._points) >= self._setting.strategy.popsize
+        surrogate = self._model()
+        self.add(point, outcome)
+        if surrogate is not None and (local or self._is_local_turn(surrogate, number)):
+            succeeded = outcome.order < best_before if local else None
+            self._judge(None if surrogate.constrained else surrogate.kind, succeeded, outcome.violation == 0.0)
+        if exploring or len(self._points) - self._fitted_at >= self._pace():
+            self.refit()
+        return exploring
+
+    @on_one_thread
     def learn(self, plan: Plan, points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> Told | None:
         """The chosen candidates came out so; what the others may be worth is guessed.
 
-        None if only a part was chosen and all of it failed: the model, which does not know why, is trusted no longer.
+        None if mix has nothing to learn from them: where the run explores; and if only a part was chosen and all of it
+        failed: the model, which does not know why, is trusted no longer.
         """
         best_before = NOTHING_YET if self._best is None else self._best[0]
         for point, outcome in zip(points, outcomes):
             self.add(point, outcome)
+        if plan.exploring:
+            if plan.local is not None:
+                self._judge_proposals(plan, plan.local, outcomes, best_before)
+            self.refit()
+            return None
         if plan.predicted is not None:
             drawn = [k for k, i in enumerate(plan.chosen) if i not in plan.proposed and i not in plan.free]
             came = (
                 np.lexsort(tuple(np.array([outcomes[k].order for k in drawn]).T[::-1])) if drawn else np.zeros(0, int)
             )
             self.trust.judge(plan.predicted[[plan.chosen[k] for k in drawn]], places(came))
-        if plan.predicted is not None:
-            self._judge_proposals(plan, outcomes, best_before)
+            self._judge_proposals(plan, plan.proposed, outcomes, best_before)
         if len(self._points) - self._fitted_at >= self._pace():
             self.refit()
         if len(plan.chosen) < len(plan.points) and all(outcome.failed for outcome in outcomes):
             self.trust.lose()
             return None
         return self._told(plan, outcomes)
+
+    @property
+    def best_point(self) -> FloatArray | None:
+        """The best latent point so far (N,)."""
+        return None if self._best is None else self._best[1]
 
     def follow(self, earlier: Guide) -> None:
         """Come after another run of the same search."""
@@ -151,15 +245,21 @@ class Guide:
         self.trust.restore(numbers)
         self.region.restore(numbers["region"])
 
-    def _judge_proposals(self, plan: Plan, outcomes: Sequence[Outcome], best_before: Order) -> None:
-        orders = [outcomes[plan.chosen.index(i)].order for i in plan.proposed]
+    def _judge_proposals(
+        self, plan: Plan, proposed: Sequence[int], outcomes: Sequence[Outcome], best_before: Order
+    ) -> None:
+        orders = [outcomes[plan.chosen.index(i)].order for i in proposed]
         succeeded = min(orders) < best_before if orders else None
-        if plan.kind is not None:
-            self.trust.judge_proposal(plan.kind, succeeded)
+        self._judge(plan.kind, succeeded, feasible=bool(orders) and orders[0][0] == 0.0)
+
+    def _judge(self, kind: Kind | None, succeeded: bool | None, feasible: bool) -> None:
+        """Whether proposals of the quadratic models are the best so far; None if there were none."""
+        if kind is not None:
+            self.trust.judge_proposal(kind, succeeded)
         elif succeeded is None:
             self.region.rest()
         else:
-            self.region.judge(succeeded, feasible=orders[0][0] == 0.0)
+            self.region.judge(succeeded, feasible)
 
     def _pace(self) -> float:
         """How many evaluations it takes for the model to be fitted anew."""
@@ -178,9 +278,22 @@ class Guide:
 
     def _with_proposals(self, surrogate: Surrogate, state: State, sample: Sample) -> tuple[Sample, tuple[int, ...]]:
         """The last candidates make way for points of the model's own, if there are new ones."""
-        points = self._constrained() if surrogate.constrained else self._unconstrained(surrogate)
-        if not points:
-            return sample, ()
+        points = self._proposals(surrogate)
+        return self._with_points(state, sample, points) if points else (sample, ())
+
+    def _proposals(self, surrogate: Surrogate) -> list[FloatArray]:
+        """New points of the quadratic models."""
+        if not surrogate.constrained:
+            return self._unconstrained(surrogate)
+        knowing = len(self._points), self._fitted_at, tuple(self.region.attempts())
+        if knowing == self._barren:
+            return []
+        points = self._constrained()
+        self._barren = None if points else knowing
+        return points
+
+    def _with_points(self, state: State, sample: Sample, points: list[FloatArray]) -> tuple[Sample, tuple[int, ...]]:
+        """The last candidates make way for these points."""
         L, count = len(sample.v), len(points)
         rows = self._method.express(self._setting, state, np.array(points)[:, None])
         whole = (np.broadcast_to(part, (L, *np.shape(part)[1:])) for part in sample)
@@ -221,11 +334,7 @@ class Guide:
         outcomes = [self._outcomes[i] for i in chosen]
         if len({len(outcome.constraints) for outcome in outcomes}) != 1:
             return None
-        return Evaluated(
-            np.array([self._points[i] for i in chosen]),
-            np.array([outcome.value for outcome in outcomes]),
-            np.array([outcome.constraints for outcome in outcomes], dtype=np.float64).reshape(len(chosen), -1),
-        )
+        return evaluated_from([self._points[i] for i in chosen], outcomes)
 
     def _is_known(self, surrogate: Surrogate, point: FloatArray) -> bool:
         """Whether the point, but for rounding, is among the newest."""
@@ -234,11 +343,14 @@ class Guide:
 
     def _settled(self, sample: Sample) -> FloatArray:
         """The latent points as they are evaluated: integers at the centres of their cells, floats inside the bounds."""
+        return self._at_values(np.asarray(sample.v), np.asarray(sample.cells))
+
+    def _at_values(self, v: FloatArray, cells: FloatArray | None = None) -> FloatArray:
         coordinates = self._setting.coordinates
-        v = np.asarray(sample.v)
+        cells = cell_index(coordinates, v) if cells is None else cells
         if coordinates.latent_low is not None:
             v = np.clip(v, coordinates.latent_low, coordinates.latent_high)
-        return np.where(coordinates.discrete, cell_centre(coordinates, np.asarray(sample.cells)), v)
+        return np.where(coordinates.discrete, cell_centre(coordinates, cells), v)
 
     def _told(self, plan: Plan, outcomes: Sequence[Outcome]) -> Told:
         """Values and violations of all candidates; no guess is better than the best that was evaluated."""

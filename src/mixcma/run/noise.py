@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mixcma.core.sampling import Noise
 
-NORMALS, UNIFORMS, STARTS = range(3)
+NORMALS, UNIFORMS, STARTS, PROPOSALS = range(4)
 # Numbers in a block, roughly: a few dozen generations of a small problem, one of a large one.
 BLOCK_NUMBERS = 2**14
 # Numbers that a batch of runs holds at once, roughly.

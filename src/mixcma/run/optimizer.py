@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from mixcma.core.gaussian import Start
 from mixcma.core.method import Method, State
 from mixcma.core.sampling import Sample
-from mixcma.core.stopping import FAILING, FLAT, REASONS, VARIANCE, Stopping, StopReason
+from mixcma.core.stopping import FAILING, FLAT, NUMERICAL, REASONS, VARIANCE, Stopping, StopReason
 from mixcma.latent.encoding import Encoding
 from mixcma.run.arguments import (
     check_categories,
     checked_count,
     checked_method,
+    checked_points,
     checked_popsize,
     checked_seed,
     checked_space,
@@ -27,12 +28,23 @@ from mixcma.run.guide import Guide, Known, Plan
 from mixcma.run.monitor import RunMonitor
 from mixcma.run.noise import NoiseSource, fresh_seed
 from mixcma.run.outcome import Order, Outcome, Told, interpret, read_outcomes
+from mixcma.run.restarts import allowed_restarts, restart_popsize, start_mean
 from mixcma.run.snapshot import Snapshot, arrays_of, state_from
+from mixcma.run.stream import EXPLORED, Drawn, Stream
 from mixcma.run.warm_start import History, started_at, started_from, warm_start
 from mixcma.space import Params, Space
 
 DEFAULT_METHOD = "mix"
-T = TypeVar("T")
+# A run that is so many initial standard deviations away has not converged where its values are flat: floats are too far
+# apart there.
+FARTHEST = 1e15
+# Candidates that are drawn alone have noise of their own, from this number on.
+SINGLE_DRAWS = 2**32
+# The slot of points that a user tells of.
+OWN_POINT = EXPLORED + 1
+# After exploring a run begins anew at the best point, with this part of the initial standard deviations, or with this
+# part of the way that it has gone.
+AFTER_EXPLORING, PART_OF_THE_WAY = 0.3, 0.1
 
 
 class Draw(NamedTuple):
@@ -91,6 +103,27 @@ class Candidate:
         return f"Candidate({self.params!r}, generation={self.generation}, index={self.index})"
 
 
+class SingleCandidate(Candidate):
+    """A point to evaluate that was drawn alone, or came from elsewhere."""
+
+    __slots__ = ("drawn",)
+
+    def __init__(self, drawn: Drawn, sample: Sample) -> None:
+        super().__init__(drawn.params, 0, Draw(drawn.run, drawn.generation, sample, 0.0, None))
+        self.drawn = drawn
+
+    @property
+    def proposed(self) -> bool:
+        return self.drawn.proposed
+
+    @property
+    def slot(self) -> int:
+        return self.drawn.slot
+
+    def __repr__(self) -> str:
+        return f"Candidate({self.params!r}, generation={self.generation})"
+
+
 class Best(NamedTuple):
     """The best evaluation so far: feasible before infeasible, then less violation, then less value."""
 
@@ -117,15 +150,17 @@ class Optimizer:
     space
         What may be varied.
     method
-        ``"mix"`` (mixcma's own), ``"margin"`` (CMA-ES with Margin), ``"catmargin"`` (CatCMA with Margin),
-        ``"im"`` and ``"im-box"`` (CMA-ES-IM without and with the box), ``"cma"`` (plain CMA-ES, rounded), or
-        one of the classes of `mixcma.core.methods`.
+        ``"mix"`` (mixcma's own), ``"mix-without-model"`` (the same without a model of the objective), ``"margin"``
+        (CMA-ES with Margin), ``"catmargin"`` (CatCMA with Margin), ``"im"`` and ``"im-box"`` (CMA-ES-IM without and
+        with the box), ``"cma"`` (plain CMA-ES, rounded), or one of the classes of `mixcma.core.methods`.
     seed
         The same seed gives the same run; None draws one, kept in `seed`.
     popsize
         Candidates per generation; default 4 + floor(3 ln N).
     mean
         Initial means by name, instead of those of the variables.
+    x0
+        A point to start from, or several: the first `ask` gives them, and the best of them becomes the mean.
     history
         Points with values from earlier runs or other tools, ``[(params, value), ...]``: where the run
         starts, with which step size and covariance.
@@ -133,6 +168,9 @@ class Optimizer:
         When to give up.
     target
         The value you are after; close to it, the run is not given up for small improvements.
+    restarts
+        Whether to start again as `minimize` does, from another point and with another population, when a run has
+        converged; a number allows at most that many restarts. `stop` is None until the last run has ended.
     run
         Number of this run among the restarts of a search; runs of the same seed are independent.
 
@@ -155,36 +193,47 @@ class Optimizer:
         seed: int | None = None,
         popsize: int | None = None,
         mean: Mapping[str, float] | NDArray[np.float64] | None = None,
+        x0: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
         history: History = (),
         stopping: Stopping = Stopping(),
         target: float | None = None,
+        restarts: bool | int = False,
         run: int = 0,
     ) -> None:
         self.space = checked_space(space)
         self.method = checked_method(method)
         self.seed = fresh_seed() if seed is None else checked_seed(seed)
-        self.run = checked_count("run", run, 0)
         self.stopping = checked_stopping(stopping)
         self.encoding = Encoding(space, self.method.takes_categories)
         check_categories(self.method, self.encoding)
-        self.setting = self.method.setting(self.encoding.coordinates, checked_popsize(popsize))
+        self._target, self._restarts = target, allowed_restarts(restarts)
         start = warm_start(self.encoding, history)
         if mean is not None:
             at_mean = started_at(self.encoding, self._latent_mean(mean))
             start = start._replace(m=at_mean.m, theta=at_mean.theta)
-        self.state: State
-        self._begin(start)
         self.evaluations = 0
         self.failures = 0
         self.best: Best | None = None
+        self._x0 = checked_points(space, x0)
+        self._single: dict[int, SingleCandidate] = {}  # drawn alone and not told yet, by identity
+        self._begin_run(checked_count("run", run, 0), checked_popsize(popsize), start)
+        self._first_popsize = self.popsize
+
+    def _begin_run(self, run: int, popsize: int | None, start: Start) -> None:
+        self.run = run
+        self.setting = self.method.setting(self.encoding.coordinates, popsize)
+        self.state: State
+        self._begin(start)
         self.stop: StopReason | None = None
         self.noise = NoiseSource(self.seed, run, self.popsize, self.encoding.dimension, self.method.takes_uniforms)
         floats = self.setting.strategy.dimension - int(self.encoding.coordinates.margin.sum())
-        self.monitor = RunMonitor(self.stopping, target, self.encoding.dimension, floats, self.popsize)
+        self.monitor = RunMonitor(self.stopping, self._target, self.encoding.dimension, floats, self.popsize)
         self._record_decomposition()
-        self.guide = Guide(self.method, self.setting) if self.method.guided else None
+        self.guide = Guide(self.method, self.setting, self.seed, run) if self.method.guided else None
         self._asked: list[Candidate] | None = None
+        self._told: dict[int, object] = {}  # the outcomes of some of these, by their place
         self._draws = 0  # generations drawn; ahead of the state's count where a whole one failed
+        self._stream = Stream(self, SINGLE_DRAWS)
 
     @property
     def popsize(self) -> int:
@@ -201,55 +250,167 @@ class Optimizer:
 
     def ask(
         self,
-        at_least: int = 1,
+        n: int | None = None,
         *,
+        at_least: int = 1,
         including: Collection[int] = (),
         known: Callable[[Params], bool] | None = None,
     ) -> list[Candidate]:
-        """The candidates to evaluate and tell next: a generation, or as many of it as the model finds worth it.
+        """The candidates to evaluate next: `n` of them, or as many as the method wants now.
 
-        There are `at_least` so many, or the whole generation, and those with the slots `including` are among them.
-        Points that are `known`, and cost nothing, come on top.
+        Without `n` they are a generation, or as many of it as the model finds worth it; all of them are to be told
+        before the next `ask()`. With `n` they are drawn one at a time, whenever you like, and told in any order.
+
+        A generation has `at_least` so many candidates, or is whole, and those with the slots `including` are among
+        them. Points that are `known`, and cost nothing, come on top.
         """
+        if n is not None:
+            if self._x0:
+                raise RuntimeError(
+                    "ask: the points of x0 come first; call ask() without a number, and tell their values"
+                )
+            return [self._ask_single() for _ in range(checked_count("n", n, 1))]
         if self._asked is not None:
+            missing = len(self._asked) - len(self._told)
             raise RuntimeError(
-                f"ask: generation {self._draws} was asked for already and has not been told; "
-                "call tell(candidates, values) with all of its candidates first"
+                f"ask: {missing} of the {len(self._asked)} candidates of generation {self._draws} have not been told; "
+                "call tell(candidates, values) with them first, or ask(n) for more"
             )
+        self._asked = self._ask_x0() if self._x0 else self._ask_generation(at_least, including, known)
+        return list(self._asked)
+
+    def _ask_generation(
+        self, at_least: int, including: Collection[int], known: Callable[[Params], bool] | None
+    ) -> list[Candidate]:
         sample, plan = self.method.sample(self.setting, self.state, self.noise(self._draws)), None
         chosen: Sequence[int] = range(self.popsize)
         v, cells = sample.v, sample.cells
         if self.guide is not None:
-            plan = self.guide.plan(self.state, sample, at_least, including, self._known_by(known))
+            plan = self.guide.plan(self.state, sample, self._draws, at_least, including, self._known_by(known))
             sample, chosen = plan.sample, plan.chosen
             v, cells = sample.v[chosen], np.broadcast_to(sample.cells, sample.v.shape)[chosen]
         draw = Draw(self.run, self._draws, sample, self.method.penalty(self.setting, sample.v), plan)
-        params = self.encoding.decode(v, cells)
-        self._asked = list(map(Candidate, params, chosen, itertools.repeat(draw)))
-        return list(self._asked)
+        return list(map(Candidate, self.encoding.decode(v, cells), chosen, itertools.repeat(draw)))
 
-    def tell(self, candidates: Sequence[Candidate], outcomes: Iterable[float | Outcome | None]) -> None:
-        """Give the values of all candidates of the last `ask`, in any order.
+    def _ask_x0(self) -> list[Candidate]:
+        latents = np.array([self.encoding.encode_checked(params) for params in self._x0])[:, None]
+        draw = Draw(self.run, self._draws, self.method.express(self.setting, self.state, latents), 0.0, None)
+        return [Candidate(params, index, draw) for index, params in enumerate(self._x0)]
 
-        A value is a number or an `Outcome`; None and NaN mark a failed evaluation.
+    def _ask_single(self) -> Candidate:
+        candidate = self._as_candidate(self._stream.draw(waiting=[each.drawn for each in self._single.values()]))
+        self._single[id(candidate)] = candidate
+        return candidate
+
+    def _as_candidate(self, drawn: Drawn) -> SingleCandidate:
+        return SingleCandidate(drawn, self.method.express(self.setting, self.state, drawn.latents[None]))
+
+    def tell(
+        self, candidates: Sequence[Candidate | Mapping[str, Any]], outcomes: Iterable[float | Outcome | None]
+    ) -> None:
+        """Give the values of candidates and of points of your own, any number of them in any order.
+
+        A value is a number or an `Outcome`; None and NaN mark a failed evaluation. A point of your own is a dict of
+        parameters. A generation is learnt from when all of its candidates have been told.
         """
-        given = self._in_order(list(candidates), list(outcomes))
-        asked = self._asked
-        assert asked is not None
-        plan = asked[0]._draw.plan
-        told: Told | None
-        if plan is None or self.guide is None:
-            told = read_outcomes(given)
-            self._record(asked, told)
+        candidates, given = list(candidates), list(outcomes)
+        if len(candidates) != len(given):
+            raise ValueError(
+                f"tell: expected a value for each candidate, but got {len(candidates)} candidates "
+                f"and {len(given)} values; pass two lists of the same length"
+            )
+        if self._told or candidates != self._asked:
+            given = self._tell_some(candidates, given)
+        if self._asked is not None and len(given) == len(self._asked):
+            self._tell_all(self._asked, given)
+        if self.stop not in (None, FAILING) and self.run < self._restarts:
+            self._restart()
+
+    def _tell_some(self, candidates: Sequence[Candidate | Mapping[str, Any]], given: Sequence[object]) -> list[Any]:
+        """Take in outcomes of single candidates; the others wait, and are returned once a generation is complete."""
+        whose = [self._whose(candidate) for candidate in candidates]
+        read = [interpret(outcome) for outcome in given]  # nothing has changed if one of them is refused
+        places = [place for place in whose if isinstance(place, int)]
+        singles = [id(single) for single in whose if not isinstance(single, int)]
+        if len(set(places)) < len(places) or len(set(singles)) < len(singles):
+            raise ValueError("tell: a candidate was given twice; pass each candidate once")
+        for one, outcome in zip(whose, read):
+            if isinstance(one, int):
+                self._told[one] = outcome
+            else:
+                self._tell_single(one, outcome)
+        complete = self._asked is not None and len(self._told) == len(self._asked)
+        return [self._told[place] for place in range(len(self._told))] if complete else []
+
+    def _whose(self, candidate: Candidate | Mapping[str, Any]) -> int | SingleCandidate:
+        """The place of a candidate in the generation that was asked for; or a candidate that was drawn alone."""
+        if not isinstance(candidate, Candidate):
+            params = self.space.check_params(candidate)
+            latents = self.encoding.encode_checked(params)[None]
+            return self._as_candidate(Drawn(params, latents, self.run, self._draws, OWN_POINT, foreign=True))
+        if id(candidate) in self._single:
+            return self._single[id(candidate)]
+        places = [place for place, asked in enumerate(self._asked or ()) if asked is candidate]
+        if not places:
+            raise ValueError(
+                f"tell: expected candidates that wait for their values, but got {candidate!r}; pass the very objects "
+                "that ask() returned, each once, or a dict of parameters for a point of your own"
+            )
+        if places[0] in self._told:
+            raise ValueError(f"tell: {candidate!r} was told already; pass each candidate once")
+        return places[0]
+
+    def _tell_single(self, candidate: SingleCandidate, outcome: Outcome) -> None:
+        self._single.pop(id(candidate), None)
+        self._record([candidate], read_outcomes([outcome]))
+        if self.stop is None:
+            self._stream.take(candidate.drawn, outcome)
+
+    def _tell_all(self, asked: list[Candidate], given: Sequence[object]) -> None:
+        """Close a generation, or what was asked for of it."""
+        draw = asked[0]._draw
+        by_one = bool(self._x0) or draw.plan is not None
+        outcomes = [interpret(each) for each in given] if by_one else []  # once: constraints may be an iterator
+        told = read_outcomes(outcomes if by_one else given)
+        self._record(asked, told)
+        self._asked, self._told = None, {}
+        if self._x0:
+            self._x0 = []
+            self.start_from(list(zip((candidate.params for candidate in asked), outcomes)))
+        elif draw.plan is not None:
+            self._learn_by_model(asked, draw.plan, outcomes)
         else:
-            read = [interpret(each) for each in given]
-            self._record(asked, read_outcomes(read))
-            told = self.guide.learn(plan, [self.encoding.encode_checked(candidate.params) for candidate in asked], read)
-        self._asked = None
-        if told is None:
+            self.advance(draw.sample, told)
+
+    def _learn_by_model(self, asked: list[Candidate], plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        """Close a generation of which the model has chosen the candidates."""
+        assert self.guide is not None
+        points = [self.encoding.encode_checked(candidate.params) for candidate in asked]
+        explored = self.guide.explorer.over or self._draws == 0  # a first generation is learnt from in any case
+        told = self.guide.learn(plan, points, outcomes)
+        if self.guide.explorer.over and not explored:
+            self.end_exploring()
+        elif told is not None:
+            self.advance(plan.sample, told)
+        else:
             self._draws += 1
-        else:
-            self.advance(asked[0]._draw.sample, told)
+
+    def start_from(self, evaluated: Sequence[tuple[Params, Outcome]]) -> None:
+        """Points that were evaluated before the first generation: data for the model, and the best is the mean."""
+        for params, outcome in evaluated:
+            self.remember(params, outcome)
+        if self.guide is not None:
+            self.guide.refit()
+        params, outcome = min(evaluated, key=lambda pair: pair[1].order)
+        if not outcome.failed:
+            self.move_to(params)
+
+    def _restart(self) -> None:
+        """Begin the next run."""
+        run, monitor, guide = self.run + 1, self.monitor, self.guide
+        start = started_at(self.encoding, start_mean(self.encoding, self.seed, run))
+        self._begin_run(run, restart_popsize(self._first_popsize, run), start)
+        self._come_after(monitor, guide)
 
     def advance(self, sample: Sample, told: Told) -> None:
         """Close a generation: learn from its samples, unless all of them failed."""
@@ -264,12 +425,26 @@ class Optimizer:
         wide = self.stop is FLAT and self.monitor.may_return and self._widest() > 1.0
         if strayed or wide:
             self._return_to_best()
+        if self.stop is FLAT and float(np.abs(self.state.m).max()) > FARTHEST:
+            self.stop = NUMERICAL
+
+    def end_exploring(self) -> None:
+        """Begin to learn, at the best point that was found by exploring."""
+        self._draws += 1
+        if self.guide is not None and self.guide.best_point is not None:
+            start, n = started_from(self.encoding, self.guide.best_point), self.setting.strategy.dimension
+            std = np.maximum(AFTER_EXPLORING, PART_OF_THE_WAY * np.abs(start.m - self.state.m)[:n])
+            start.covariance[:n, :n] *= std[:, None] * std
+            self._begin(start)
 
     def follow(self, earlier: Optimizer) -> None:
         """Come after another run of the same search, and be given up where there is no hope of being better."""
-        self.monitor.to_beat = min(earlier.monitor.to_beat, earlier.monitor.best)
-        if self.guide is not None and earlier.guide is not None:
-            self.guide.follow(earlier.guide)
+        self._come_after(earlier.monitor, earlier.guide)
+
+    def _come_after(self, monitor: RunMonitor, guide: Guide | None) -> None:
+        self.monitor.to_beat = min(monitor.to_beat, monitor.best)
+        if self.guide is not None and guide is not None:
+            self.guide.follow(guide)
 
     def remember(self, params: Params, outcome: Outcome) -> None:
         """Something was evaluated without being asked for: data for the model."""
@@ -320,39 +495,7 @@ class Optimizer:
     def _begin(self, start: Start) -> None:
         self.state = self.method.initial_state(self.setting, start)
 
-    def _in_order(self, candidates: list[Candidate], outcomes: list[T]) -> list[T]:
-        """The outcomes in the order of `ask`, after checking that they are all there, once."""
-        asked = self._asked
-        if asked is None:
-            raise RuntimeError("tell: no candidates are waiting; call ask() first")
-        if len(candidates) != len(outcomes):
-            raise ValueError(
-                f"tell: expected a value for each candidate, but got {len(candidates)} candidates "
-                f"and {len(outcomes)} values; pass two lists of the same length"
-            )
-        if candidates == asked:
-            return outcomes
-        placed: dict[int, T] = {}
-        place = {id(candidate): k for k, candidate in enumerate(asked)}
-        for candidate, outcome in zip(candidates, outcomes):
-            index = place.get(id(candidate), -1)
-            if index < 0:
-                raise ValueError(
-                    f"tell: expected candidates of generation {self._draws} of this optimizer, but got "
-                    f"{candidate!r}; pass the very objects that the last ask() returned"
-                )
-            if index in placed:
-                raise ValueError(f"tell: {candidate!r} was given twice; pass each candidate once")
-            placed[index] = outcome
-        if len(placed) < len(asked):
-            missing = sorted(asked[k].index for k in set(range(len(asked))) - set(placed))
-            raise ValueError(
-                f"tell: expected all {len(asked)} candidates of generation {self._draws}, but those with "
-                f"index {missing} are missing; tell them too (None marks a failed evaluation)"
-            )
-        return [placed[index] for index in range(len(asked))]
-
-    def _record(self, asked: list[Candidate], told: Told) -> None:
+    def _record(self, asked: Sequence[Candidate], told: Told) -> None:
         """Count, and keep the best."""
         self.failures += told.failures
         key, best = (told.best_violation, told.best_value), self.best

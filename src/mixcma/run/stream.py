@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.method import State
 from mixcma.core.sampling import Sample
-from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome, read_outcomes
 from mixcma.space import Params
 
+if TYPE_CHECKING:
+    from mixcma.run.optimizer import Optimizer
+
 # A result enters an update if its candidate was drawn from the present state or from one this much older.
 OLDEST_RESULT = 1
+# Points of the model's own have slots from here on: of the Gaussian processes, and then of the quadratic models.
+EXPLORED, LOCAL = 2**40, 2**41
 
 
 class Drawn(NamedTuple):
@@ -24,8 +29,13 @@ class Drawn(NamedTuple):
     latents: NDArray[np.float64]  # what the method keeps of a candidate; the first one was decoded
     run: int
     generation: int
-    slot: int  # the number of the draw in its run
+    slot: int  # the number of the draw in its run; higher for points of the model's own
     foreign: bool = False  # from elsewhere: no noise of this run is behind it
+
+    @property
+    def proposed(self) -> bool:
+        """Whether it is a point of the model's own."""
+        return self.slot >= EXPLORED
 
 
 class Stream:
@@ -42,12 +52,23 @@ class Stream:
         self._results: list[tuple[Drawn, Outcome]] = []
         self._block: tuple[State, int, Sample] | None = None  # drawn last: from which state, which block
 
-    def draw(self, number: int | None = None) -> Drawn:
-        """A candidate from the newest state; its noise is that of its number, the next one unless given."""
+    def draw(self, number: int | None = None, waiting: Sequence[Drawn] = ()) -> Drawn:
+        """A candidate from the newest state; its noise is that of its number, the next one unless given.
+
+        The model may propose another point instead, knowing which are `waiting` for their evaluation.
+        """
         if number is None:
             number = self._drawn
         self._drawn = number + 1
-        optimizer, sample = self.optimizer, self._sample(number)
+        optimizer = self.optimizer
+        if optimizer.guide is not None:
+            suggestion = optimizer.guide.suggest(number, [drawn.latents[0] for drawn in waiting])
+            if suggestion is not None:
+                point, local = suggestion
+                (params,) = optimizer.encoding.decode(point[None])
+                slot = (LOCAL if local else EXPLORED) + number
+                return Drawn(params, point[None], optimizer.run, optimizer.generation, slot, foreign=True)
+        sample = self._sample(number)
         (params,) = optimizer.encoding.decode(sample.v, sample.cells)
         latents = optimizer.method.latents(optimizer.state, sample)[0]
         return Drawn(params, latents, optimizer.run, optimizer.generation, number)
@@ -55,7 +76,18 @@ class Stream:
     def take(self, drawn: Drawn, outcome: Outcome) -> bool:
         """Use a result, if it is young enough; whether it closed a generation."""
         optimizer = self.optimizer
-        if drawn.run != optimizer.run or optimizer.generation - drawn.generation > OLDEST_RESULT:
+        if drawn.run != optimizer.run:
+            return False
+        guide, number = optimizer.guide, drawn.slot % EXPLORED
+        if guide is not None:
+            point = optimizer.encoding.encode_checked(drawn.params)  # as whoever reads the run file will have it
+            if guide.take(point, number, drawn.slot >= LOCAL, outcome):
+                if not guide.explorer.over:
+                    return False
+                self._results = []
+                optimizer.end_exploring()
+                return True
+        if optimizer.generation - drawn.generation > OLDEST_RESULT:
             return False
         self._results.append((drawn, outcome))
         if len(self._results) < optimizer.popsize:

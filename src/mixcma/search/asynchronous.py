@@ -7,7 +7,7 @@ from typing import Any
 from mixcma.core.stopping import BUDGET, TARGET, StopReason
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome
-from mixcma.run.stream import Drawn, Stream
+from mixcma.run.stream import EXPLORED, Drawn, Stream
 from mixcma.search.base import Search
 from mixcma.store import Record, Row
 
@@ -27,7 +27,7 @@ class AsynchronousSearch(Search):
         later = [row for row in drawn if row.counted is not None and row.counted > record.snapshot.numbers["counted"]]
         self._unused = sorted(later, key=lambda row: row.counted or 0)
         self._unfinished = [row for row in drawn if not row.finished]
-        self._slots = 1 + max((row.slot for row in drawn if row.run == optimizer.run), default=-1)
+        self._slots = 1 + max((row.slot % EXPLORED for row in drawn if row.run == optimizer.run), default=-1)
 
     def _run(self, optimizer: Optimizer) -> StopReason:
         if not self._slots:
@@ -68,7 +68,7 @@ class AsynchronousSearch(Search):
                 return None
             if self._flying and known >= optimizer.popsize:  # results under way may change what is drawn
                 return None
-            drawn = stream.draw()
+            drawn = stream.draw(waiting=list(self._flying.values()))
             reason = self._answer_or_submit(stream, self.file.drawn(drawn), drawn)
             if reason is not None:
                 return reason
@@ -122,4 +122,4 @@ class AsynchronousSearch(Search):
 
 def _drawn(row: Row) -> Drawn:
     assert row.latent is not None
-    return Drawn(row.params, row.latent, row.run, row.generation, row.slot)
+    return Drawn(row.params, row.latent, row.run, row.generation, row.slot, foreign=row.slot >= EXPLORED)

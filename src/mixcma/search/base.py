@@ -99,14 +99,8 @@ class Search(ABC):
             return None
         outcomes, reason = self._together(optimizer, entries)
         if reason is None:
-            for entry, outcome in zip(entries, outcomes):
-                optimizer.remember(entry.params, outcome)
-            if optimizer.guide is not None:
-                optimizer.guide.refit()
-            outcome, best = min(zip(outcomes, entries), key=lambda pair: pair[0].order)
-            if not outcome.failed:
-                optimizer.move_to(best.params)
-                self.file.moved(optimizer)
+            optimizer.start_from([(entry.params, outcome) for entry, outcome in zip(entries, outcomes)])
+            self.file.moved(optimizer)
         return reason
 
     def _together(self, optimizer: Optimizer, entries: list[Entry]) -> tuple[list[Outcome], StopReason | None]:

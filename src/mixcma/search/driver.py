@@ -22,6 +22,7 @@ from mixcma.latent.encoding import Encoding
 from mixcma.run.arguments import (
     checked_count,
     checked_method,
+    checked_points,
     checked_popsize,
     checked_seed,
     checked_space,
@@ -80,8 +81,8 @@ def minimize(
     target
         Stop as soon as a feasible value is at or below this.
     method, popsize, stopping
-        As for `Optimizer`; `popsize` is that of the first run. Only ``"mix"``, the default, and ``"catmargin"`` can
-        search categories of three or more choices.
+        As for `Optimizer`; `popsize` is that of the first run. Only ``"mix"``, the default,
+        ``"mix-without-model"`` and ``"catmargin"`` can search categories of three or more choices.
     seed
         The same seed gives the same search; None draws one, which the result reports.
     restarts
@@ -135,7 +136,7 @@ def minimize(
     budget, popsize = checked_count("budget", budget, 1), checked_popsize(popsize)
     chosen = None if method is None else checked_method(method)
     seed = None if seed is None else checked_seed(seed)
-    points = _checked_points(space, x0)
+    points = checked_points(space, x0)
     encoding = Encoding(space)
     with Interrupts().handled() as interrupts, ExitStack() as stack:
         file = _opened(stack, run_file, points)
@@ -329,21 +330,6 @@ def _result(settings: Settings, account: Account, stop: StopReason, path: Path |
         run_file=path,
         improvements=tuple(account.improvements),
     )
-
-
-def _checked_points(space: Space, x0: object) -> list[Params]:
-    if x0 is None:
-        return []
-    points = [x0] if isinstance(x0, Mapping) else x0
-    if not isinstance(points, Sequence) or isinstance(points, str):
-        raise ValueError(f"x0: expected a dict of parameters or a list of them, but got {x0!r:.80}; pass a dict")
-    checked = []
-    for number, point in enumerate(points):
-        try:
-            checked.append(space.check_params(point))
-        except ValueError as error:
-            raise ValueError(f"x0, point {number}: {error}") from error
-    return checked
 
 
 def _checked_notes(notes: object) -> dict[str, Any]:

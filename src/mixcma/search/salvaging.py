@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -129,8 +129,8 @@ def _as_it_stood(remains: Remains, settings: dict[str, Any], state: Any) -> Iter
     _, last, numbers, _, _ = state
     evaluations: list[Any] = [row for _, row in sorted(remains.tables["evaluation"].items())]
     if not settings["asynchronous"]:
-        popsize = restart_popsize(settings["popsize"], last)
-        evaluations = _set_apart(evaluations, last, json.loads(numbers)["generation"], popsize)
+        remembers = Settings.from_dict(settings).method.guided
+        evaluations = _set_apart(evaluations, (last, json.loads(numbers)["draws"]), remembers)
     evaluated = [row for row in evaluations if _is_evaluated(row)]
     yield from _settings_rows(settings if remains.lost == 0 else {**settings, "stop": None})
     yield "snapshot", state
@@ -144,19 +144,33 @@ def _as_it_stood(remains: Remains, settings: dict[str, Any], state: Any) -> Iter
         yield "evaluation", row
 
 
-def _set_apart(rows: list[Any], run: int, generation: int, popsize: int) -> list[Any]:
-    """The rows behind the first generation of the run that is not complete become points of x0.
+def _set_apart(rows: list[Any], state: tuple[int, int], remembers: bool) -> list[Any]:
+    """The rows behind the first generation of which some are lost become points of x0.
 
-    After a lost value is evaluated again, the search may draw other candidates than it had.
+    After a lost value is evaluated again, the search may draw other candidates than it had. The `state` is the run and
+    generation that the search goes on with: what was lost before it does not matter, unless the method `remembers` all
+    evaluations; then everything from the state on is set apart. Rows have consecutive numbers.
     """
-    slots = Counter(row[GENERATION] for row in rows if row[RUN] == run)
-    while slots[generation] == popsize:
-        generation += 1
-    kept = [row for row in rows if (row[RUN], row[GENERATION]) <= (run, generation)]
-    behind = [row for row in rows if (row[RUN], row[GENERATION]) > (run, generation) and _is_evaluated(row)]
-    first = sum((row[RUN], row[GENERATION]) == (0, X0_GENERATION) for row in rows)
-    moved = [(row[0], 0, X0_GENERATION, first + place, *row[4:]) for place, row in enumerate(behind)]
-    return kept + moved
+    numbers = [row[0] for row in rows]
+    first_lost = next((k for k, number in enumerate(numbers, start=1) if number != k), len(rows) + 1)
+    if remembers and first_lost <= len(rows):
+        return _as_x0(rows, lambda place: place < state)
+    earlier = max((row[0] for row in rows if _place(row) < state), default=0)
+    first_lost = next(k for k in itertools.count(earlier + 1) if k not in set(numbers))
+    intact = max([state, *(_place(row) for row in rows if row[0] < first_lost)])
+    return _as_x0(rows, lambda place: place <= intact)
+
+
+def _as_x0(rows: list[Any], stays: Callable[[tuple[int, int]], bool]) -> list[Any]:
+    """The evaluated rows that do not stay where they are become points of x0; the others that do not are left out."""
+    first = sum(_place(row) == (0, X0_GENERATION) for row in rows)
+    moved = [row for row in rows if not stays(_place(row)) and _is_evaluated(row)]
+    kept = [row for row in rows if stays(_place(row))]
+    return kept + [(row[0], 0, X0_GENERATION, first + place, *row[4:]) for place, row in enumerate(moved)]
+
+
+def _place(row: Any) -> tuple[int, int]:
+    return row[RUN], row[GENERATION]
 
 
 def _is_evaluated(row: Any) -> bool:

@@ -21,7 +21,7 @@ class SynchronousSearch(Search):
             slots = self.file.slots(optimizer)  # a generation that the file holds does not grow with more workers
             at_least = 1 if slots else self.evaluator.capacity or optimizer.popsize
             known = self._known if self.account.cache else None
-            candidates = optimizer.ask(at_least, including=slots, known=known)
+            candidates = optimizer.ask(at_least=at_least, including=slots, known=known)
             entries = self.file.asked(optimizer, candidates)
             outcomes, reason = self._together(optimizer, entries)
             if reason is not None:

@@ -15,5 +15,6 @@ METHODS: dict[str, Method] = {
     "im-box": IntegerMutation(box=True),
     "margin": Margin(),
     "catmargin": CatMargin(),
+    "mix-without-model": Mix(model=False),
     "mix": Mix(),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from mixcma.core.categories import initial_categories
@@ -40,11 +40,15 @@ class Mix(Method):
 
     takes_categories: ClassVar[bool] = True
     takes_uniforms: ClassVar[bool] = True
-    model: bool = field(default=False, kw_only=True)
+    model: bool = field(default=True, kw_only=True)
 
     @property
-    def guided(self) -> bool:  # type: ignore[override]
+    def guided(self) -> bool:
         return self.model
+
+    @property
+    def unguided(self) -> Mix:
+        return replace(self, model=False)
 
     def setting(self, coordinates: Coordinates, popsize: int | None) -> MixSetting:
         return MixSetting(strategy_of(coordinates, popsize), coordinates)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -121,15 +122,17 @@ def _least(part: Part, start: FloatArray, low: FloatArray, high: FloatArray) -> 
 def _slsqp(part: Part, start: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     c, g, H = float(part.c[0]), part.G[0], part.H[0]
     slacks = Part(-part.c[1:], -part.G[1:], -part.H[1:])
-    result = minimize(  # type: ignore[call-overload]  # all constraints in one function, as SLSQP allows
-        lambda u: c + float((g + (H @ u) / 2) @ u),
-        start,
-        jac=lambda u: g + H @ u,
-        bounds=list(zip(low.tolist(), high.tolist())),
-        constraints={"type": "ineq", "fun": slacks.values, "jac": lambda u: slacks.G + slacks.H @ u},
-        method="SLSQP",
-        options={"maxiter": MOST_STEPS, "ftol": PRECISION},
-    )
+    with warnings.catch_warnings():  # some versions of SciPy warn that they clip a step to the bounds
+        warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
+        result = minimize(  # type: ignore[call-overload]  # all constraints in one function, as SLSQP allows
+            lambda u: c + float((g + (H @ u) / 2) @ u),
+            start,
+            jac=lambda u: g + H @ u,
+            bounds=list(zip(low.tolist(), high.tolist())),
+            constraints={"type": "ineq", "fun": slacks.values, "jac": lambda u: slacks.G + slacks.H @ u},
+            method="SLSQP",
+            options={"maxiter": MOST_STEPS, "ftol": PRECISION},
+        )
     return np.clip(result.x, low, high) if np.isfinite(result.x).all() else start
 
 

@@ -33,6 +33,7 @@ class Features:
         discrete = np.asarray(coordinates.discrete)[: self.numbers]
         self.floats, self.integers = np.flatnonzero(~discrete), np.flatnonzero(discrete)
         self.count = self.numbers + int((self.choices - 1).sum())
+        self.variables = self.numbers + len(self.choices)
         # the first indicator of each category
         self.first_indicator = self.numbers + np.concatenate([[0], np.cumsum(self.choices - 1)[:-1]]).astype(np.int64)
 

@@ -14,7 +14,7 @@ from mixcma.core.model.polynomial import Polynomial, fit_polynomial
 # Polynomials are fitted to so many of the newest points per coefficient of the largest, and at least to LEAST_WINDOW.
 WINDOW, LEAST_WINDOW = 2.0, 36
 # A polynomial needs so many points more than it has coefficients; larger ones than MOST_COEFFICIENTS are not tried.
-SPARE_POINTS, MOST_COEFFICIENTS = 2, 900
+SPARE_POINTS, MOST_COEFFICIENTS = 2, 3000
 # Kriging uses at most so many of the newest points, and needs some.
 MOST_FOR_KRIGING, LEAST_FOR_KRIGING = 150, 6
 LEAST_POINTS = 4

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState
 
 from mixcma.core.methods import Method
+from mixcma.core.model.features import Features
 from mixcma.core.strategy import strategy
 from mixcma.integrations.optuna.chain import NONSENSE, Chain, Record, Start, finite, record_from_json, whole
 from mixcma.integrations.optuna.parameters import Parameters, Unfinished
+from mixcma.run.explorer import Explorer
 from mixcma.run.optimizer import Optimizer
 from mixcma.run.outcome import Outcome, failure
 from mixcma.run.restarts import restart_popsize, start_mean
@@ -76,7 +78,7 @@ class Suggestion(NamedTuple):
     """The parameters that a trial is to evaluate, and the attribute that it has to carry."""
 
     params: dict[str, Any]
-    attribute: dict[str, Any]
+    attribute: dict[str, Any] | None  # None while the study explores
     run: int
 
 
@@ -86,7 +88,9 @@ class Fold:
     def __init__(self, parameters: Parameters, method: Method, popsize: int | None, key: str, maximize: bool) -> None:
         self.parameters = parameters
         self.key = key
-        self._method = method
+        self._explores = method.guided
+        self._method = method.unguided
+        self._explorer: tuple[Explorer, list[int]] | None = None  # and the trials that it knows, in their order
         self._popsize = strategy(parameters.encoding.dimension, popsize).popsize  # of the first run
         self._sign = -1.0 if maximize else 1.0
         self._trials: dict[int, FrozenTrial] = {}
@@ -109,6 +113,10 @@ class Fold:
         """
         self._read(trials)
         self._follow()
+        if self._current is None and self._explores:
+            params = self._explored(number, seed, mean)
+            if params is not None:
+                return Suggestion(params, None, 0)
         record = self._advance(number, seed, mean)
         drawn = self._stream.draw(self._slot(number))
         place = drawn.run, drawn.generation, drawn.slot
@@ -126,6 +134,41 @@ class Fold:
         assert self._current is not None
         first = self._current.start.carrier
         return number - first if number >= first else LATE_SLOTS + number
+
+    # Exploring: trials before the first record, which become the history from which the search starts
+
+    def _explored(self, number: int, seed: int, mean: list[float] | None) -> dict[str, Any] | None:
+        """What Gaussian processes propose for a trial; None once the study has been explored."""
+        explorer, finished = self._explorer_of(seed), sorted(self._finished)
+        if explorer.over:
+            return None
+        if len(finished) >= self._popsize:
+            unfinished = set(self._trials) - self._finished - {number}
+            latents = (self._latent_of(self._trials[other]) for other in sorted(unfinished))
+            waiting = [latent for latent in latents if latent is not None]
+            for point in explorer.propose(1, number, waiting):
+                return self.parameters.suggested(self.parameters.encoding.decode(point[None])[0])
+        start = Start(0, seed, mean, 0, [])
+        return self.parameters.suggested(Stream(self._optimizer_of(start)).draw(number).params)
+
+    def _explorer_of(self, seed: int) -> Explorer:
+        """An explorer that knows all finished trials, in the order of their numbers."""
+        finished = sorted(self._finished)
+        if self._explorer is None or finished[: len(self._explorer[1])] != self._explorer[1]:
+            features = Features(self.parameters.encoding.coordinates)
+            self._explorer = Explorer(features, seed, 0), []
+        explorer, known = self._explorer
+        for number in finished[len(known) :]:
+            latent = self._latent_of(self._trials[number])
+            if latent is not None:
+                explorer.add(latent, self.outcome(self._trials[number]))
+            known.append(number)
+        return explorer
+
+    def _latent_of(self, trial: FrozenTrial) -> NDArray[np.float64] | None:
+        """The latent point of a trial; None if it lacks a parameter."""
+        known, encoding = self.parameters.known(trial.params), self.parameters.encoding
+        return None if known is None or len(known) < len(encoding.space) else encoding.encode(known)
 
     # Reading the study
 
@@ -282,12 +325,16 @@ class Fold:
 
     def _create_optimizer(self, record: Record) -> None:
         """Create the optimizer of the run that a record begins."""
-        start, encoding = record.start, self.parameters.encoding
-        assert start is not None
+        assert record.start is not None
+        self._optimizer = self._optimizer_of(record.start)
+        self._stream = Stream(self._optimizer)
+
+    def _optimizer_of(self, start: Start) -> Optimizer:
+        encoding = self.parameters.encoding
         mean = None if start.mean is None else np.array(start.mean)
         if start.run > 0:
             mean = start_mean(encoding, start.seed, start.run)
-        self._optimizer = Optimizer(
+        return Optimizer(
             encoding.space,
             method=self._method,
             seed=start.seed,
@@ -297,7 +344,6 @@ class Fold:
             target=0.0,  # so that a run whose values are still approaching zero does not count as flat
             run=start.run,
         )
-        self._stream = Stream(self._optimizer)
 
     # Trials as results
 

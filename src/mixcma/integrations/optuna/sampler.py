@@ -172,7 +172,8 @@ class MixCmaSampler(BaseSampler):
             trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
             fold = self._memory_of(study).fold(distributions)
             suggestion = fold.suggest(trial.number, trials, self._seed, self._mean(fold.parameters))
-            study._storage.set_trial_system_attr(trial._trial_id, fold.key, suggestion.attribute)
+            if suggestion.attribute is not None:
+                study._storage.set_trial_system_attr(trial._trial_id, fold.key, suggestion.attribute)
         if suggestion.run > self._restarts:
             with contextlib.suppress(RuntimeError):  # there is no loop to stop if the user calls ask and tell
                 study.stop()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from mixcma.core.methods import METHODS, Mix
+from mixcma.core.methods import METHODS
 from mixcma.experiments.race.racers.cyberagent import CatCMAwM, CatCMAwMCategories, CMAwM
 from mixcma.experiments.race.racers.dxnesici import DxNesIci
 from mixcma.experiments.race.racers.nevergrad import run_ngopt
@@ -56,7 +56,6 @@ def _generational(begin: Begin, package: str, needs_binaries: bool = False) -> R
 
 RACERS: dict[str, Racer] = {
     **{name: Racer(partial(run_mixcma, method), "mixcma", settings=repr(method)) for name, method in METHODS.items()},
-    "mix-model": Racer(partial(run_mixcma, Mix(model=True)), "mixcma", settings=repr(Mix(model=True))),
     "cmaes.CMAwM": _generational(CMAwM, "cmaes"),
     "cmaes.CatCMAwM": _generational(CatCMAwM, "cmaes"),
     "cmaes.CatCMAwM-categories": _generational(CatCMAwMCategories, "cmaes", needs_binaries=True),

@@ -1,0 +1,293 @@
+"""Where the Gaussian processes expect the largest improvement (docs/model.md, "Expected improvement")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from mixcma.core.coordinates import cell_centre, cell_index
+from mixcma.core.model.features import Features, FloatArray, IntArray
+from mixcma.core.model.process import Processes, fit_theta, processes
+from mixcma.core.model.surrogate import Evaluated
+
+# Points that are looked at first: half of them anywhere, half around the best few; then the best are climbed from.
+LOOKED_AT, AROUND, CLIMBED = 400, 5, 3
+# How far around, as a part of the box: 10 to the power of these.
+NEAREST, FARTHEST = -3.0, -0.5
+# A point around one of the best has another choice in each category with this probability.
+OTHER_CHOICE = 0.3
+# Climbing takes floats and discrete variables in turn, so often, until less is gained than this.
+TURNS, LEAST_GAIN, STEPS = 3, 1e-2, 12
+# Integers with so many values are tried at all of them, others at their neighbours and a few more.
+FEW_VALUES, MORE_VALUES = 12, 4
+# Values farther above the median than this many times the distance from it to the best count as that far.
+CAP = 5.0
+# Constraints count as no larger than so many times their typical size.
+CONSTRAINT_CAP = 8.0
+# Where nothing feasible is known, feasibility counts, and the value only so much.
+VALUE_COUNTS = 0.01
+LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
+LARGEST_RATIO = 50.0
+# Rows of features this close are the same point.
+SAME = 1e-7
+
+
+class Box(NamedTuple):
+    """Where points are proposed: within the bounds, and not too far beyond what was seen."""
+
+    features: Features
+    low: FloatArray  # (numbers,)
+    high: FloatArray
+    variable: IntArray  # (p,) the variable of each column of `rows`
+
+    def rows(self, points: FloatArray) -> FloatArray:
+        """Latent points (n, N) -> (n, p): numbers in units of the box, and 1 / sqrt(2) for the choice of a category.
+
+        So points that differ in a category alone are at the distance 1.
+        """
+        n = self.features.numbers
+        parts = [points[:, :n] / (self.high - self.low)]
+        for category, K in enumerate(self.features.choices, start=n):
+            parts.append((points[:, [category]] == np.arange(K)) / math.sqrt(2.0))
+        return np.concatenate(parts, axis=1)
+
+    def settled(self, points: FloatArray) -> FloatArray:
+        """The points inside, with integers at their values."""
+        coordinates, n = self.features.coordinates, self.features.numbers
+        inside = np.concatenate([np.clip(points[:, :n], self.low, self.high), points[:, n:]], axis=1)
+        at_values = cell_centre(coordinates, cell_index(coordinates, inside))
+        return np.where(np.asarray(coordinates.discrete), at_values, inside)
+
+
+def box_around(features: Features, points: FloatArray) -> Box:
+    coordinates, n = features.coordinates, features.numbers
+    low, high = points[:, :n].min(axis=0), points[:, :n].max(axis=0)
+    beyond = np.maximum(high - low, 1.0)
+    low, high = low - beyond, high + beyond
+    if coordinates.latent_low is not None and coordinates.latent_high is not None:
+        low, high = np.maximum(low, coordinates.latent_low[:n]), np.minimum(high, coordinates.latent_high[:n])
+    of_categories = np.repeat(n + np.arange(len(features.choices)), features.choices)
+    return Box(features, low, high, np.concatenate([np.arange(n), of_categories]).astype(np.int64))
+
+
+class Forecast(NamedTuple):
+    """Processes for the value and for each constraint, each in units of its own."""
+
+    box: Box
+    processes: Processes  # the value comes first
+    best: float | None  # the best feasible value; None if there is none
+    limits: FloatArray  # (constraints,) what is feasible
+    scales: FloatArray  # (outputs, 2) what is 0 in the units of each output, and what a unit is
+
+    def expected(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """The value and the constraints that are expected at one point (1, N)."""
+        means, _ = self.processes.predict(self.box.rows(point))
+        value, *constraints = self.scales[:, 0] + self.scales[:, 1] * means[:, 0]
+        return float(value), np.array(constraints)
+
+    def score(self, points: FloatArray) -> FloatArray:
+        """The logarithm of the expected feasible improvement: (m, N) -> (m,)."""
+        mean, sd = self.processes.predict(self.box.rows(points))
+        value = -VALUE_COUNTS * mean[0] if self.best is None else log_improvement(mean[0], sd[0], self.best)
+        score: FloatArray = value + log_ndtr((self.limits[:, None] - mean[1:]) / sd[1:]).sum(axis=0)
+        return score
+
+    def gradient(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """The score of one point (N,), and its gradient by the numbers (numbers,)."""
+        mean, sd, d_mean, d_sd = self.processes.gradients(self.box.rows(point[None])[0])
+        if self.best is None:
+            score, slope = -VALUE_COUNTS * float(mean[0]), -VALUE_COUNTS * d_mean[0]
+        else:
+            z = (self.best - mean[0]) / sd[0]
+            score = float(log_improvement(mean[:1], sd[:1], self.best)[0])
+            slope = _ratio(log_density(z), score) * d_sd[0] - _ratio(log_ndtr(z), score) * d_mean[0]
+        if len(self.limits):
+            z = (self.limits - mean[1:]) / sd[1:]
+            chance = log_ndtr(z)
+            score += float(chance.sum())
+            rate = _ratio(log_density(z), chance) / sd[1:]
+            slope = slope - rate @ d_mean[1:] - (rate * z) @ d_sd[1:]
+        n = self.box.features.numbers
+        return score, slope[:n] / (self.box.high - self.box.low)
+
+
+def _ratio(log_a: FloatArray, log_b: FloatArray | float) -> FloatArray:
+    ratio: FloatArray = np.exp(np.minimum(log_a - log_b, LARGEST_RATIO))
+    return ratio
+
+
+def log_density(z: FloatArray) -> FloatArray:
+    return -z * z / 2.0 - LOG_ROOT_2PI
+
+
+def log_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
+    """log E max(0, best - y) for y ~ N(mean, sd^2), which stays exact far from the best: log sd (phi(z) + z Phi(z)).
+
+    For z below -1 that is log phi(z) + log(1 - |z| sqrt(pi / 2) erfcx(|z| / sqrt(2))).
+    """
+    z = (best - mean) / sd
+    near = np.maximum(z, -1.0)
+    far = np.maximum(-z, 1.0)
+    density = np.exp(-near * near / 2.0) / math.sqrt(2.0 * math.pi)
+    tail = 1.0 - far * math.sqrt(math.pi / 2.0) * erfcx(far / math.sqrt(2.0))
+    # the difference loses its digits far out, where it is 1 / z^2
+    tail = np.where(far > 1e3, 1.0 / (far * far), np.maximum(tail, 1e-300))
+    log_far = -far * far / 2.0 - LOG_ROOT_2PI + np.log(tail)
+    return np.log(sd) + np.where(z > -1.0, np.log(density + near * ndtr(near)), log_far)
+
+
+def forecast(features: Features, evaluated: Evaluated, thetas: Sequence[FloatArray]) -> Forecast | None:
+    """Processes with these parameters, one for the value and one for each constraint; None if one cannot be made."""
+    box = box_around(features, evaluated.points)
+    rows = box.rows(evaluated.points)
+    scaled = [_standard(y) for y in _outputs(evaluated)]
+    fitted = processes(rows, box.variable, [y for y, _, _ in scaled], thetas)
+    if fitted is None:
+        return None
+    scales = np.array([(shift, unit) for _, shift, unit in scaled])
+    zero = -scales[:, 0] / scales[:, 1]
+    feasible = evaluated.violations == 0.0
+    best = zero[0] + float(evaluated.values[feasible].min()) / scales[0, 1] if feasible.any() else None
+    return Forecast(box, fitted, best, zero[1:], scales)
+
+
+def fit_thetas(features: Features, evaluated: Evaluated) -> list[FloatArray]:
+    """The parameters of the processes."""
+    box = box_around(features, evaluated.points)
+    rows = box.rows(evaluated.points)
+    return [fit_theta(rows, box.variable, _standard(y)[0]) for y in _outputs(evaluated)]
+
+
+def _outputs(evaluated: Evaluated) -> list[FloatArray]:
+    values, constraints = evaluated.values, evaluated.constraints
+    least, median = values.min(), np.median(values)
+    with np.errstate(over="ignore"):  # what is infinite caps nothing
+        outputs = [np.minimum(values, median + CAP * (median - least)) if median > least else values]
+    for g in constraints.T:
+        typical = float(np.median(np.abs(g)))
+        outputs.append(np.clip(g, -CONSTRAINT_CAP * typical, CONSTRAINT_CAP * typical) if typical > 0.0 else g)
+    return outputs
+
+
+def _standard(y: FloatArray) -> tuple[FloatArray, float, float]:
+    """In units of the standard deviation from the mean: the values, the mean and the unit."""
+    size = float(np.abs(y).max()) or 1.0  # squares of numbers of any size would not be floats
+    mean, unit = float((y / size).mean()), float((y / size).std())
+    unit = unit if unit > 0.0 else 1.0
+    return (y / size - mean) / unit, size * mean, size * unit
+
+
+def most_promising(
+    forecast: Forecast, known: FloatArray, best: FloatArray, rng: np.random.Generator
+) -> list[FloatArray]:
+    """New points (N,) where improvement is expected, the most promising first.
+
+    `known` (n, N) are all points so far, and `best` (k, N) the best of them.
+    """
+    box, seen = forecast.box, forecast.box.rows(known)
+    points = box.settled(np.concatenate([_around(box, best[:AROUND], rng), _anywhere(box, rng), best[:AROUND]]))
+    if not len(box.features.floats):
+        points = points[_is_new(box, points, seen)]
+    scores = forecast.score(points)
+    tops = np.argsort(-scores, kind="stable")[:CLIMBED]
+    found = np.array([_climb(forecast, seen, points[i], float(scores[i]), rng) for i in tops])
+    if len(found):
+        found = found[np.argsort(-forecast.score(found), kind="stable")]
+    return [point for point in found if _is_new(box, point[None], seen)[0]]
+
+
+def _is_new(box: Box, points: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:
+    """Which of the points (m, N) are none of those that were seen, as rows (n, p)."""
+    new: NDArray[np.bool_] = cdist(box.rows(points), seen, "chebyshev").min(axis=1) > SAME
+    return new
+
+
+def _anywhere(box: Box, rng: np.random.Generator) -> FloatArray:
+    shape = LOOKED_AT // 2, box.features.numbers
+    numbers = box.low + rng.random(shape) * (box.high - box.low)
+    return np.concatenate([numbers, _choices(box, shape[0], rng)], axis=1)
+
+
+def _around(box: Box, best: FloatArray, rng: np.random.Generator) -> FloatArray:
+    m, n = LOOKED_AT // 2, box.features.numbers
+    points = best[rng.integers(len(best), size=m)]
+    scale = 10.0 ** rng.uniform(NEAREST, FARTHEST, (m, 1))
+    points[:, :n] += scale * rng.standard_normal((m, n)) * (box.high - box.low)
+    other = rng.random((m, len(box.features.choices))) < OTHER_CHOICE
+    points[:, n:] = np.where(other, _choices(box, m, rng), points[:, n:])
+    return points
+
+
+def _choices(box: Box, m: int, rng: np.random.Generator) -> FloatArray:
+    choices = box.features.choices
+    drawn: FloatArray = np.floor(rng.random((m, len(choices))) * choices)
+    return drawn
+
+
+def _climb(
+    forecast: Forecast, seen: FloatArray, point: FloatArray, score: float, rng: np.random.Generator
+) -> FloatArray:
+    """Upwards from a point: floats by their gradient, discrete variables one at a time."""
+    has_floats = len(forecast.box.features.floats) > 0
+    for _ in range(TURNS):
+        before = score
+        if has_floats:
+            score, point = _with_floats(forecast, point, score)
+        steps = _steps(forecast.box, point, rng)
+        if not has_floats:
+            steps = steps[_is_new(forecast.box, steps, seen)]
+        scores = forecast.score(steps) if len(steps) else np.array([-math.inf])
+        k = int(scores.argmax())
+        if not scores[k] > score:
+            break
+        score, point = float(scores[k]), steps[k]
+        if score - before < LEAST_GAIN:
+            break
+    return point
+
+
+def _with_floats(forecast: Forecast, point: FloatArray, score: float) -> tuple[float, FloatArray]:
+    box, x = forecast.box, forecast.box.features.floats
+
+    def falling(floats: FloatArray) -> tuple[float, FloatArray]:
+        moved = point.copy()
+        moved[x] = floats
+        value, slope = forecast.gradient(moved)
+        return -value, -slope[x]
+
+    bounds = list(zip(box.low[x], box.high[x]))
+    result = minimize(falling, point[x], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+    if not -result.fun > score:
+        return score, point
+    moved = point.copy()
+    moved[x] = np.clip(result.x, box.low[x], box.high[x])
+    return float(-result.fun), moved
+
+
+def _steps(box: Box, point: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The points that differ from this one in one discrete variable: (m, N)."""
+    coordinates = box.features.coordinates
+    cells = cell_index(coordinates, point)
+    changed = []
+    for j in np.flatnonzero(np.asarray(coordinates.discrete)):
+        last = float(coordinates.last[j])
+        if j >= box.features.numbers or last < FEW_VALUES:
+            others = np.arange(last + 1.0)
+        else:
+            drawn = np.floor(rng.random(MORE_VALUES) * (last + 1.0))
+            others = np.clip(np.append(drawn, [cells[j] - 1.0, cells[j] + 1.0]), 0.0, last)
+        for other in others[others != cells[j]]:
+            moved = cells.copy()
+            moved[j] = other
+            changed.append((j, cell_centre(coordinates, moved)[j]))
+    points = np.repeat(point[None], len(changed), axis=0)
+    for row, (j, centre) in zip(points, changed):
+        row[j] = centre
+    return points

@@ -1,0 +1,138 @@
+"""Explorer: the first evaluations of a run, which Gaussian processes choose (docs/model.md, "Exploring")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mixcma.core.model.features import Features, FloatArray
+from mixcma.core.model.improvement import Forecast, fit_thetas, forecast, most_promising
+from mixcma.core.model.surrogate import Evaluated
+from mixcma.core.model.threads import on_one_thread
+from mixcma.run.noise import PROPOSALS, generator
+from mixcma.run.outcome import NOTHING_YET, Order, Outcome
+
+# Exploring ends after 10 evaluations per variable, but these are at least and at most so many; or when so many in a row
+# have brought nothing better.
+SHORTEST, LONGEST, PER_VARIABLE, PATIENCE = 100, 200, 10, 30
+# It needs some points to begin with; and it is too slow with more variables or constraints than these.
+LEAST_POINTS, MOST_VARIABLES, MOST_CONSTRAINTS = 4, 80, 30
+# The parameters of the processes are fitted anew when there are this many times as many points.
+PACE = 1.1
+# At most so many points are proposed together.
+MOST_TOGETHER = 8
+# So many of the best points are looked around.
+BEST = 8
+# Larger numbers are no data for a model.
+LARGEST = 1e150
+
+
+class Explorer:
+    """What was evaluated while a run explores.
+
+    What is proposed depends on the evaluations alone, and on `seed`, `run` and a number for each proposal.
+    """
+
+    def __init__(self, features: Features, seed: int, run: int) -> None:
+        self._features, self._seed, self._run = features, seed, run
+        self._points: list[FloatArray] = []
+        self._outcomes: list[Outcome] = []
+        self._best: Order = NOTHING_YET
+        self._in_vain = 0  # evaluations in a row that brought nothing better
+        self._thetas: list[FloatArray] = []
+        self._fitted_at = 0  # to how many evaluations
+        self._longest = min(max(SHORTEST, PER_VARIABLE * features.variables), LONGEST)
+        # without floats, most of what a restart would propose is known already
+        self.over = features.variables > MOST_VARIABLES or (run > 0 and not len(features.floats))
+
+    def add(self, point: FloatArray, outcome: Outcome) -> None:
+        """A point (N,) was evaluated."""
+        if self.over:
+            return
+        self._points.append(point)
+        self._outcomes.append(outcome)
+        self._in_vain = 0 if outcome.order < self._best else self._in_vain + 1
+        self._best = min(self._best, outcome.order)
+        many = len(outcome.constraints) > MOST_CONSTRAINTS
+        self.over = many or len(self._points) >= self._longest or self._in_vain >= PATIENCE
+        if self.over:
+            self._points, self._outcomes = [], []
+
+    @on_one_thread
+    def propose(self, count: int, number: int, waiting: Sequence[FloatArray] = ()) -> list[FloatArray]:
+        """At most `count` new points (N,), the most promising first; fewer if there is nothing to choose by.
+
+        Each is chosen as if the points that are `waiting` for their evaluation, and those before it, had come as
+        predicted. Proposals with the same `number` use the same random numbers.
+        """
+        evaluated = None if self.over else self._evaluated(len(self._points))
+        if evaluated is None or len(self._points) < LEAST_POINTS:
+            return []
+        thetas, rng = self._fitted(), generator(self._seed, self._run, PROPOSALS, number)
+        points: list[FloatArray] = []
+        for guessed in waiting:
+            evaluated = self._with_guess(evaluated, thetas, guessed)
+        while len(points) < min(count, MOST_TOGETHER):
+            predicted = forecast(self._features, evaluated, thetas)
+            point = None if predicted is None else _new_point(predicted, evaluated, rng)
+            if point is None:
+                break
+            points.append(point)
+            evaluated = self._with_guess(evaluated, thetas, point)
+        return points
+
+    def _evaluated(self, count: int) -> Evaluated | None:
+        """The first evaluations; what is no data counts as the worst. None if the number of constraints differs."""
+        outcomes = self._outcomes[:count]
+        good = [outcome for outcome in outcomes if is_data(outcome)]
+        if len({len(outcome.constraints) for outcome in good}) != 1:
+            return None
+        worst = Outcome(max(each.value for each in good), [max(g) for g in zip(*(each.constraints for each in good))])
+        known = set(map(id, good))
+        return evaluated_from(self._points[:count], [each if id(each) in known else worst for each in outcomes])
+
+    def _fitted(self) -> list[FloatArray]:
+        """The parameters of the processes, from as many evaluations as there were at the last step of a schedule."""
+        step = LEAST_POINTS
+        while math.ceil(PACE * step) <= len(self._points):
+            step = math.ceil(PACE * step)
+        if step != self._fitted_at:
+            # the first ones may all have failed
+            evaluated = next(filter(None, map(self._evaluated, range(step, len(self._points) + 1))))
+            self._thetas, self._fitted_at = fit_thetas(self._features, evaluated), step
+        return self._thetas
+
+    def _with_guess(self, evaluated: Evaluated, thetas: Sequence[FloatArray], point: FloatArray) -> Evaluated:
+        predicted = forecast(self._features, evaluated, thetas)
+        if predicted is None:
+            return evaluated
+        value, constraints = predicted.expected(point[None])
+        return Evaluated(
+            np.concatenate([evaluated.points, point[None]]),
+            np.append(evaluated.values, value),
+            np.concatenate([evaluated.constraints, constraints[None]]),
+        )
+
+
+def _new_point(predicted: Forecast, evaluated: Evaluated, rng: np.random.Generator) -> FloatArray | None:
+    """The most promising point that is not known, as it would be evaluated."""
+    best = np.lexsort((evaluated.values, evaluated.violations))[:BEST]
+    found = most_promising(predicted, evaluated.points, evaluated.points[best], rng)
+    return found[0] if found else None
+
+
+def is_data(outcome: Outcome) -> bool:
+    """Whether an outcome can serve a model: it has not failed, and the squares of its numbers are floats."""
+    return not outcome.failed and all(abs(number) < LARGEST for number in (outcome.value, *outcome.constraints))
+
+
+def evaluated_from(points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> Evaluated:
+    """Points and what came of them; all have the same number of constraints."""
+    constraints = [tuple(outcome.constraints) for outcome in outcomes]
+    return Evaluated(
+        np.array(points),
+        np.array([outcome.value for outcome in outcomes]),
+        np.array(constraints, dtype=np.float64).reshape(len(outcomes), -1),
+    )
