@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,8 @@ from mixcma.core.method import Method, State
 from mixcma.core.model import Surrogate, Trust, fit_surrogate
 from mixcma.core.model.constrained import proposals
 from mixcma.core.model.descent import proposal
-from mixcma.core.model.features import Features, Kind
+from mixcma.core.model.features import Features
+from mixcma.core.model.floats import proposal_of_floats
 from mixcma.core.model.local import Local, fit_local
 from mixcma.core.model.polynomial import Polynomial
 from mixcma.core.model.region import Region
@@ -24,6 +25,7 @@ from mixcma.core.model.trust import places
 from mixcma.core.sampling import Sample
 from mixcma.core.setting import Setting
 from mixcma.run.explorer import Explorer, evaluated_from, is_data
+from mixcma.run.guesses import guess_between
 from mixcma.run.outcome import NOTHING_YET, Order, Outcome, Told
 
 FloatArray = NDArray[np.float64]
@@ -46,6 +48,17 @@ SAME, SAME_LOCALLY = 1e-9, 1e-7
 NEARBY, MOST_FEATURES, MOST_CONSTRAINTS = 4, 60, 100
 
 
+# The kinds of models that propose, beside those of polynomials.
+PROCESS, FLOATS, CONSTRAINED = "process", "floats", "constrained"
+
+
+class Proposal(NamedTuple):
+    """A point of the model's own."""
+
+    point: FloatArray  # (N,) latent
+    kind: str
+
+
 class Plan(NamedTuple):
     """A generation: all its candidates, and which of them are evaluated."""
 
@@ -54,10 +67,9 @@ class Plan(NamedTuple):
     chosen: list[int]  # in the order in which they are evaluated
     free: set[int]  # those of them whose outcome is known
     proposed: tuple[int, ...] = ()  # the candidates that are points of the model's own: the last ones
-    kind: Kind | None = None  # the kind of the model; None under constraints
+    asked: Mapping[str, Sequence[int]] = {}  # the quadratic models that were asked: which of `proposed` are theirs
     predicted: FloatArray | None = None  # (L,) the place of each candidate as predicted; None without a model
     exploring: bool = False  # whether the run explores: the other candidates are of no account
-    local: tuple[int, ...] | None = None  # those of `proposed` that are from the quadratic models; None if not asked
 
 
 class Guide:
@@ -111,7 +123,8 @@ class Guide:
         exploring = self._exploring(surrogate, state, sample, number, at_least, including)
         if exploring is not None:
             return exploring
-        sample, proposed = self._with_proposals(surrogate, state, sample)
+        local = self._proposals(surrogate)
+        sample, proposed = self._with_points(state, sample, [point for point, _ in local])
         points = self._settled(sample)
         value, violation = surrogate.predict(points)
         order = np.lexsort((value, violation))
@@ -119,10 +132,10 @@ class Guide:
         queue = [i for i in dict.fromkeys([AT_RANDOM % L, *proposed, *order.tolist()]) if i not in free]
         needed = {i if i < L else i - len(proposed) for i in including} - free
         furthest = max((queue.index(i) + 1 for i in needed), default=0)
-        trusted = len(proposed) + 1 if proposed and surrogate.constrained else self.trust.wanted(L)
-        costing = queue[: max(trusted, at_least, furthest)]
-        kind = None if surrogate.constrained else surrogate.kind
-        return Plan(sample, points, sorted([*costing, *free]), free, proposed, kind, places(order))
+        trusted = 0 if proposed and surrogate.constrained else self.trust.wanted(L)
+        costing = queue[: max(trusted, len(proposed) + 1, at_least, furthest)]
+        asked = self._asked(surrogate, local, proposed)
+        return Plan(sample, points, sorted([*costing, *free]), free, proposed, asked, places(order))
 
     def _exploring(
         self, surrogate: Surrogate, state: State, sample: Sample, number: int, at_least: int, including: Collection[int]
@@ -138,7 +151,8 @@ class Guide:
         wanted = min(max(at_least, 1 + max(including, default=0) - L), L)
         asked = self._is_local_turn(surrogate, number)
         local = self._proposals(surrogate)[:1] if asked else []
-        points = [*local, *self.explorer.propose(wanted - len(local), number, local)]
+        points = [point for point, _ in local]
+        points += self.explorer.propose(wanted - len(local), number, points)
         if not points:
             return None
         count = len(points)
@@ -150,14 +164,13 @@ class Guide:
             chosen=[*sorted(drawn), *proposed],
             free=set(),
             proposed=proposed,
-            kind=None if surrogate.constrained else surrogate.kind,
+            asked=self._asked(surrogate, local, proposed) if asked else {},
             exploring=True,
-            local=proposed[: len(local)] if asked else None,
         )
 
     @on_one_thread
-    def suggest(self, number: int, waiting: Sequence[FloatArray]) -> tuple[FloatArray, bool] | None:
-        """A point to evaluate instead of the draw with this number, and whether the quadratic models propose it.
+    def suggest(self, number: int, waiting: Sequence[FloatArray]) -> tuple[FloatArray, str] | None:
+        """A point to evaluate instead of the draw with this number, and the kind of model that proposes it.
 
         For candidates that are drawn one at a time, while others are `waiting` for their evaluation. Draws without a
         suggestion are evaluated as they are.
@@ -167,11 +180,11 @@ class Guide:
         waiting = [*self._at_values(np.array(waiting))] if waiting else []
         surrogate, exploring = self._model(), not self.explorer.over
         if surrogate is not None and self._is_local_turn(surrogate, number):
-            for point in self._proposals(surrogate)[:1]:
+            for point, kind in self._proposals(surrogate):
                 if not any(np.abs(point - other).max() <= SAME for other in waiting):
-                    return point, True
+                    return point, kind
         for point in self.explorer.propose(1, number, waiting) if exploring else []:
-            return point, False
+            return point, PROCESS
         return None
 
     def _is_local_turn(self, surrogate: Surrogate, number: int) -> bool:
@@ -180,15 +193,18 @@ class Guide:
         return number % 2 == 0 and (surrogate.constrained or isinstance(surrogate.screening[0][0], Polynomial))
 
     @on_one_thread
-    def take(self, point: FloatArray, number: int, local: bool, outcome: Outcome) -> bool:
-        """A candidate that was drawn alone came out so; whether the run explores, or has just ended to."""
+    def take(self, point: FloatArray, number: int, kind: str | None, outcome: Outcome) -> bool:
+        """A candidate that was drawn alone came out so; whether the run explores, or has just ended to.
+
+        `kind` is that of the model that proposed it.
+        """
         best_before = NOTHING_YET if self._best is None else self._best[0]
         exploring = not self.explorer.over and len(self._points) >= self._setting.strategy.popsize
         surrogate = self._model()
         self.add(point, outcome)
-        if surrogate is not None and (local or self._is_local_turn(surrogate, number)):
-            succeeded = outcome.order < best_before if local else None
-            self._judge(None if surrogate.constrained else surrogate.kind, succeeded, outcome.violation == 0.0)
+        if surrogate is not None and self._is_local_turn(surrogate, number):
+            for asked in self._kinds(surrogate):
+                self._judge(asked, outcome.order < best_before if asked == kind else None, outcome.violation == 0.0)
         if exploring or len(self._points) - self._fitted_at >= self._pace():
             self.refit()
         return exploring
@@ -204,8 +220,7 @@ class Guide:
         for point, outcome in zip(points, outcomes):
             self.add(point, outcome)
         if plan.exploring:
-            if plan.local is not None:
-                self._judge_proposals(plan, plan.local, outcomes, best_before)
+            self._judge_proposals(plan, outcomes, best_before)
             self.refit()
             return None
         if plan.predicted is not None:
@@ -214,7 +229,7 @@ class Guide:
                 np.lexsort(tuple(np.array([outcomes[k].order for k in drawn]).T[::-1])) if drawn else np.zeros(0, int)
             )
             self.trust.judge(plan.predicted[[plan.chosen[k] for k in drawn]], places(came))
-            self._judge_proposals(plan, plan.proposed, outcomes, best_before)
+            self._judge_proposals(plan, outcomes, best_before)
         if len(self._points) - self._fitted_at >= self._pace():
             self.refit()
         if len(plan.chosen) < len(plan.points) and all(outcome.failed for outcome in outcomes):
@@ -245,16 +260,15 @@ class Guide:
         self.trust.restore(numbers)
         self.region.restore(numbers["region"])
 
-    def _judge_proposals(
-        self, plan: Plan, proposed: Sequence[int], outcomes: Sequence[Outcome], best_before: Order
-    ) -> None:
-        orders = [outcomes[plan.chosen.index(i)].order for i in proposed]
-        succeeded = min(orders) < best_before if orders else None
-        self._judge(plan.kind, succeeded, feasible=bool(orders) and orders[0][0] == 0.0)
+    def _judge_proposals(self, plan: Plan, outcomes: Sequence[Outcome], best_before: Order) -> None:
+        for kind, proposed in plan.asked.items():
+            orders = [outcomes[plan.chosen.index(i)].order for i in proposed]
+            succeeded = min(orders) < best_before if orders else None
+            self._judge(kind, succeeded, feasible=bool(orders) and orders[0][0] == 0.0)
 
-    def _judge(self, kind: Kind | None, succeeded: bool | None, feasible: bool) -> None:
-        """Whether proposals of the quadratic models are the best so far; None if there were none."""
-        if kind is not None:
+    def _judge(self, kind: str, succeeded: bool | None, feasible: bool) -> None:
+        """Whether a proposal of this kind of model is the best so far; None if there was none."""
+        if kind != CONSTRAINED:
             self.trust.judge_proposal(kind, succeeded)
         elif succeeded is None:
             self.region.rest()
@@ -276,12 +290,7 @@ class Guide:
                 self._surrogate = fit_surrogate(self.features, evaluated)
         return self._surrogate
 
-    def _with_proposals(self, surrogate: Surrogate, state: State, sample: Sample) -> tuple[Sample, tuple[int, ...]]:
-        """The last candidates make way for points of the model's own, if there are new ones."""
-        points = self._proposals(surrogate)
-        return self._with_points(state, sample, points) if points else (sample, ())
-
-    def _proposals(self, surrogate: Surrogate) -> list[FloatArray]:
+    def _proposals(self, surrogate: Surrogate) -> list[Proposal]:
         """New points of the quadratic models."""
         if not surrogate.constrained:
             return self._unconstrained(surrogate)
@@ -290,22 +299,45 @@ class Guide:
             return []
         points = self._constrained()
         self._barren = None if points else knowing
-        return points
+        return [Proposal(point, CONSTRAINED) for point in points]
+
+    @staticmethod
+    def _kinds(surrogate: Surrogate) -> tuple[str, ...]:
+        """The kinds of quadratic models that may propose."""
+        return (CONSTRAINED,) if surrogate.constrained else (surrogate.kind, FLOATS)
+
+    def _asked(self, surrogate: Surrogate, local: list[Proposal], places: Sequence[int]) -> dict[str, list[int]]:
+        """The kinds of quadratic models that were asked, and where their proposals are."""
+        return {kind: [i for i, (_, own) in zip(places, local) if own == kind] for kind in self._kinds(surrogate)}
 
     def _with_points(self, state: State, sample: Sample, points: list[FloatArray]) -> tuple[Sample, tuple[int, ...]]:
         """The last candidates make way for these points."""
         L, count = len(sample.v), len(points)
+        if not count:
+            return sample, ()
         rows = self._method.express(self._setting, state, np.array(points)[:, None])
         whole = (np.broadcast_to(part, (L, *np.shape(part)[1:])) for part in sample)
         joined = Sample._make(np.concatenate([part[:-count], last]) for part, last in zip(whole, rows))
         return joined, tuple(range(L - count, L))
 
-    def _unconstrained(self, surrogate: Surrogate) -> list[FloatArray]:
-        """The point where the quadratic model is least."""
-        if self._best is None or not self.trust.may_propose(surrogate.kind):
+    def _unconstrained(self, surrogate: Surrogate) -> list[Proposal]:
+        """The points where the quadratic model is least, and that of the floats alone."""
+        if self._best is None:
             return []
-        point = proposal(surrogate, self._best[1])
-        return [] if point is None or self._is_known(surrogate, point) else [point]
+        found: list[Proposal] = []
+        for kind in self._kinds(surrogate):
+            if not self.trust.may_propose(kind):
+                continue
+            point = self._floats() if kind == FLOATS else proposal(surrogate, self._best[1])
+            if point is not None and not self._is_known(surrogate, point, found):
+                found.append(Proposal(point, kind))
+        return found
+
+    def _floats(self) -> FloatArray | None:
+        """The best point with its floats where a model of them alone is least."""
+        end = min(self._fitted_at, len(self._points))
+        evaluated = self._evaluated(range(max(0, end - self._window), end))
+        return None if evaluated is None else proposal_of_floats(self.features, evaluated)
 
     def _constrained(self) -> list[FloatArray]:
         """New points where the local models are least among those that are feasible."""
@@ -336,9 +368,10 @@ class Guide:
             return None
         return evaluated_from([self._points[i] for i in chosen], outcomes)
 
-    def _is_known(self, surrogate: Surrogate, point: FloatArray) -> bool:
-        """Whether the point, but for rounding, is among the newest."""
-        rows = surrogate.scaling.rows(np.array([point, *self._points[-NOT_AGAIN:]]))
+    def _is_known(self, surrogate: Surrogate, point: FloatArray, found: list[Proposal]) -> bool:
+        """Whether the point, but for rounding, is among the newest or among those that were found."""
+        others = [*(other for other, _ in found), *self._points[-NOT_AGAIN:]]
+        rows = surrogate.scaling.rows(np.array([point, *others]))
         return bool((np.abs(rows[1:] - rows[0]).max(axis=1) <= SAME).any())
 
     def _settled(self, sample: Sample) -> FloatArray:
@@ -373,37 +406,3 @@ def _is_known_locally(model: Local, known: FloatArray, point: FloatArray) -> boo
     """Whether the point is one of the known ones (n, N), or as good as one."""
     distances: FloatArray = np.abs(model.rows(known) - model.rows(point[None])).max(axis=1)
     return bool(distances.min() < SAME_LOCALLY)
-
-
-def guess_between(order: NDArray[np.int64], chosen: list[int], values: FloatArray, violations: FloatArray) -> None:
-    """Fill in what was not evaluated, in place.
-
-    Those that the model puts behind the first, second, ... of the evaluated candidates come behind the first, second,
-    ... of these as they came, at equal distances from the next. Those that it puts before all come behind the best.
-    """
-    known = np.array(chosen)
-    came = known[np.lexsort((values[known], violations[known]))]
-    # behind a failure, or what is infinite, nothing can be ranked
-    came = came[np.isfinite(values[came]) & np.isfinite(violations[came])]
-    if not len(came):
-        return
-    behind: dict[int, list[int]] = {}
-    passed, evaluated = 0, set(came.tolist())
-    for candidate in order.tolist():
-        if candidate in evaluated:
-            passed += 1
-        elif candidate not in chosen:
-            behind.setdefault(max(passed, 1), []).append(candidate)
-    for k, group in behind.items():
-        share = np.arange(1, len(group) + 1) / (len(group) + 1)
-        a, b = came[k - 1], came[min(k, len(came) - 1)]
-        further = violations[b] > violations[a]
-        with np.errstate(over="ignore"):  # what is infinite comes last
-            gap = values[b] - values[a] if k < len(came) else _beyond(values[came])
-            values[group] = values[a] + (0.0 if further else share * gap)
-            violations[group] = violations[a] + share * (violations[b] - violations[a])
-
-
-def _beyond(values: FloatArray) -> float:
-    """How far behind the worst the guesses lie; only their order matters."""
-    return float(np.ptp(values)) + max(1e-12 * float(np.abs(values).max()), 1e-300)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.method import State
+from mixcma.core.model.features import Kind
 from mixcma.core.sampling import Sample
+from mixcma.run.guide import CONSTRAINED, FLOATS, PROCESS
 from mixcma.run.outcome import Outcome, read_outcomes
 from mixcma.space import Params
 
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
 
 # A result enters an update if its candidate was drawn from the present state or from one this much older.
 OLDEST_RESULT = 1
-# Points of the model's own have slots from here on: of the Gaussian processes, and then of the quadratic models.
-EXPLORED, LOCAL = 2**40, 2**41
+# Points of the model's own have slots from here on: so many for each kind of model.
+EXPLORED = 2**40
+PROPOSERS = (PROCESS, CONSTRAINED, *get_args(Kind), FLOATS)
 
 
 class Drawn(NamedTuple):
@@ -64,9 +67,9 @@ class Stream:
         if optimizer.guide is not None:
             suggestion = optimizer.guide.suggest(number, [drawn.latents[0] for drawn in waiting])
             if suggestion is not None:
-                point, local = suggestion
+                point, kind = suggestion
                 (params,) = optimizer.encoding.decode(point[None])
-                slot = (LOCAL if local else EXPLORED) + number
+                slot = EXPLORED * (1 + PROPOSERS.index(kind)) + number
                 return Drawn(params, point[None], optimizer.run, optimizer.generation, slot, foreign=True)
         sample = self._sample(number)
         (params,) = optimizer.encoding.decode(sample.v, sample.cells)
@@ -81,7 +84,8 @@ class Stream:
         guide, number = optimizer.guide, drawn.slot % EXPLORED
         if guide is not None:
             point = optimizer.encoding.encode_checked(drawn.params)  # as whoever reads the run file will have it
-            if guide.take(point, number, drawn.slot >= LOCAL, outcome):
+            kind = PROPOSERS[drawn.slot // EXPLORED - 1] if drawn.proposed else None
+            if guide.take(point, number, kind, outcome):
                 if not guide.explorer.over:
                     return False
                 self._results = []

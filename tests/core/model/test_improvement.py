@@ -79,13 +79,13 @@ def test_the_gradient_of_the_score_is_that_of_differences(name, kind):
     predicted = forecast(features, data, [theta] * (1 + data.constraints.shape[1]))
     rng, h = np.random.default_rng(2), 1e-6
     assert (predicted.best is None) == (kind == "nothing feasible")
-    for point in points_of(features, rng, 12):
-        score, slope = predicted.gradient(point)
-        assert score == pytest.approx(predicted.score(point[None])[0], rel=1e-6, abs=1e-6)
-        for j in range(features.numbers):
-            step = h * np.eye(len(point))[j]
-            up, down = predicted.score(np.array([point + step, point - step]))
-            assert slope[j] == pytest.approx((up - down) / (2 * h), rel=2e-3, abs=1e-3)
+    points = points_of(features, rng, 12)
+    scores, slopes = predicted.gradients(points)
+    assert scores == pytest.approx(predicted.score(points), rel=1e-6, abs=1e-6)
+    for j in range(features.numbers):
+        step = h * np.eye(points.shape[1])[j]
+        difference = predicted.score(points + step) - predicted.score(points - step)
+        assert slopes[:, j] == pytest.approx(difference / (2 * h), rel=2e-3, abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -75,15 +75,13 @@ def test_predictions_are_those_of_a_loop():
 def test_gradients_are_those_of_differences():
     rows, outputs, others = data(2)
     fitted, h = processes(rows, VARIABLE, outputs, THETAS), 1e-6
-    for row in others:
-        means, deviations, d_means, d_deviations = fitted.gradients(row)
-        at_row = fitted.predict(row[None])
-        np.testing.assert_allclose(means, at_row[0][:, 0], rtol=1e-10)
-        np.testing.assert_allclose(deviations, at_row[1][:, 0], rtol=1e-8)
-        for j, step in enumerate(h * np.eye(len(row))):
-            (m1, s1), (m0, s0) = fitted.predict((row + step)[None]), fitted.predict((row - step)[None])
-            np.testing.assert_allclose(d_means[:, j], (m1 - m0)[:, 0] / (2 * h), rtol=1e-4, atol=1e-6)
-            np.testing.assert_allclose(d_deviations[:, j], (s1 - s0)[:, 0] / (2 * h), rtol=1e-3, atol=1e-5)
+    means, deviations, d_means, d_deviations = fitted.gradients(others)
+    np.testing.assert_allclose(means, fitted.predict(others)[0], rtol=1e-10)
+    np.testing.assert_allclose(deviations, fitted.predict(others)[1], rtol=1e-8)
+    for j, step in enumerate(h * np.eye(others.shape[1])):
+        (m1, s1), (m0, s0) = fitted.predict(others + step), fitted.predict(others - step)
+        np.testing.assert_allclose(d_means[..., j], (m1 - m0) / (2 * h), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(d_deviations[..., j], (s1 - s0) / (2 * h), rtol=1e-3, atol=1e-5)
 
 
 def test_what_is_known_is_met_and_certain():

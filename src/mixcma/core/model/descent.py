@@ -152,8 +152,22 @@ def _with_floats(scaling: Scaling, quadratic: Quadratic, point: FloatArray) -> F
     u = scaling.rows(point[None])[0]
     g = quadratic.g[x] + quadratic.H[np.ix_(x, quadratic.others)] @ u[quadratic.others]
     H = quadratic.H[np.ix_(x, x)]
-    t, free = np.clip(0.0, low, high), np.ones(len(x), dtype=bool)
-    for _ in range(len(x)):
+    t = least_within(g, H, low, high)
+    moved = point.copy()
+    moved[x] = scaling.origin[x] + t * scaling.spread[x]
+    moved[: features.numbers] = np.where(
+        np.asarray(features.coordinates.discrete)[: features.numbers],
+        point[: features.numbers],
+        np.clip(moved[: features.numbers], *limits(scaling)),
+    )
+    return moved
+
+
+def least_within(g: FloatArray, H: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Where g' t + t' H t / 2 is least within bounds: what would go beyond one of them is fixed there."""
+    t: FloatArray = np.clip(0.0, low, high)
+    free = np.ones(len(g), dtype=bool)
+    for _ in range(len(g)):
         held = H[np.ix_(free, ~free)] @ t[~free]
         curvatures, axes = np.linalg.eigh(H[np.ix_(free, free)])
         if not curvatures[-1] > 0.0:
@@ -165,14 +179,7 @@ def _with_floats(scaling: Scaling, quadratic: Quadratic, point: FloatArray) -> F
         free = free & ~outside
         if not outside.any() or not free.any():
             break
-    moved = point.copy()
-    moved[x] = scaling.origin[x] + t * scaling.spread[x]
-    moved[: features.numbers] = np.where(
-        np.asarray(features.coordinates.discrete)[: features.numbers],
-        point[: features.numbers],
-        np.clip(moved[: features.numbers], *limits(scaling)),
-    )
-    return moved
+    return t
 
 
 def limits(scaling: Scaling) -> tuple[FloatArray, FloatArray]:

@@ -12,8 +12,8 @@ from mixcma.core.coordinates import Coordinates
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Kind = Literal["linear", "diagonal", "full"]
-KINDS: tuple[Kind, ...] = ("linear", "diagonal", "full")
+Kind = Literal["linear", "diagonal", "sparse", "full"]
+KINDS: tuple[Kind, ...] = ("linear", "diagonal", "full")  # a sparse one has some of the columns of a full one
 
 
 class Features:
@@ -64,6 +64,6 @@ class Features:
         parts = [np.ones((len(rows), 1)), rows]
         if kind != "linear":
             parts.append(rows[:, : self.numbers] ** 2)
-        if kind == "full":
+        if kind in ("sparse", "full"):
             parts.append(rows[:, self.pairs[0]] * rows[:, self.pairs[1]])
         return np.concatenate(parts, axis=1)

@@ -24,7 +24,7 @@ NEAREST, FARTHEST = -3.0, -0.5
 # A point around one of the best has another choice in each category with this probability.
 OTHER_CHOICE = 0.3
 # Climbing takes floats and discrete variables in turn, so often, until less is gained than this.
-TURNS, LEAST_GAIN, STEPS = 3, 1e-2, 12
+TURNS, LEAST_GAIN, STEPS = 3, 1e-2, 18
 # Integers with so many values are tried at all of them, others at their neighbours and a few more.
 FEW_VALUES, MORE_VALUES = 12, 4
 # Values farther above the median than this many times the distance from it to the best count as that far.
@@ -99,23 +99,24 @@ class Forecast(NamedTuple):
         score: FloatArray = value + log_ndtr((self.limits[:, None] - mean[1:]) / sd[1:]).sum(axis=0)
         return score
 
-    def gradient(self, point: FloatArray) -> tuple[float, FloatArray]:
-        """The score of one point (N,), and its gradient by the numbers (numbers,)."""
-        mean, sd, d_mean, d_sd = self.processes.gradients(self.box.rows(point[None])[0])
+    def gradients(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The scores of points (m, N), and their gradients by the numbers (m, numbers)."""
+        mean, sd, d_mean, d_sd = self.processes.gradients(self.box.rows(points))
         if self.best is None:
-            score, slope = -VALUE_COUNTS * float(mean[0]), -VALUE_COUNTS * d_mean[0]
+            score, slope = -VALUE_COUNTS * mean[0], -VALUE_COUNTS * d_mean[0]
         else:
             z = (self.best - mean[0]) / sd[0]
-            score = float(log_improvement(mean[:1], sd[:1], self.best)[0])
-            slope = _ratio(log_density(z), score) * d_sd[0] - _ratio(log_ndtr(z), score) * d_mean[0]
+            score = log_improvement(mean[0], sd[0], self.best)
+            by_sd, by_mean = _ratio(log_density(z), score), _ratio(log_ndtr(z), score)
+            slope = by_sd[:, None] * d_sd[0] - by_mean[:, None] * d_mean[0]
         if len(self.limits):
-            z = (self.limits - mean[1:]) / sd[1:]
+            z = (self.limits[:, None] - mean[1:]) / sd[1:]
             chance = log_ndtr(z)
-            score += float(chance.sum())
             rate = _ratio(log_density(z), chance) / sd[1:]
-            slope = slope - rate @ d_mean[1:] - (rate * z) @ d_sd[1:]
+            score = score + chance.sum(axis=0)
+            slope = slope - (rate[..., None] * d_mean[1:] + (rate * z)[..., None] * d_sd[1:]).sum(axis=0)
         n = self.box.features.numbers
-        return score, slope[:n] / (self.box.high - self.box.low)
+        return score, slope[:, :n] / (self.box.high - self.box.low)
 
 
 def _ratio(log_a: FloatArray, log_b: FloatArray | float) -> FloatArray:
@@ -197,9 +198,8 @@ def most_promising(
         points = points[_is_new(box, points, seen)]
     scores = forecast.score(points)
     tops = np.argsort(-scores, kind="stable")[:CLIMBED]
-    found = np.array([_climb(forecast, seen, points[i], float(scores[i]), rng) for i in tops])
-    if len(found):
-        found = found[np.argsort(-forecast.score(found), kind="stable")]
+    found = _climbed(forecast, seen, points[tops], scores[tops], rng)
+    found = found[np.argsort(-forecast.score(found), kind="stable")] if len(found) else found
     return [point for point in found if _is_new(box, point[None], seen)[0]]
 
 
@@ -231,44 +231,50 @@ def _choices(box: Box, m: int, rng: np.random.Generator) -> FloatArray:
     return drawn
 
 
-def _climb(
-    forecast: Forecast, seen: FloatArray, point: FloatArray, score: float, rng: np.random.Generator
+def _climbed(
+    forecast: Forecast, seen: FloatArray, points: FloatArray, scores: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Upwards from a point: floats by their gradient, discrete variables one at a time."""
+    """Upwards from points (m, N): floats by their gradient, discrete variables one at a time."""
     has_floats = len(forecast.box.features.floats) > 0
+    rising = np.arange(len(points))
     for _ in range(TURNS):
-        before = score
-        if has_floats:
-            score, point = _with_floats(forecast, point, score)
-        steps = _steps(forecast.box, point, rng)
-        if not has_floats:
-            steps = steps[_is_new(forecast.box, steps, seen)]
-        scores = forecast.score(steps) if len(steps) else np.array([-math.inf])
-        k = int(scores.argmax())
-        if not scores[k] > score:
-            break
-        score, point = float(scores[k]), steps[k]
-        if score - before < LEAST_GAIN:
-            break
-    return point
+        before = scores[rising]
+        if has_floats and len(rising):
+            points[rising], scores[rising] = _with_floats(forecast, points[rising], scores[rising])
+        stepped = []
+        for i in rising:
+            steps = _steps(forecast.box, points[i], rng)
+            if not has_floats:
+                steps = steps[_is_new(forecast.box, steps, seen)]
+            after = forecast.score(steps) if len(steps) else np.array([-math.inf])
+            k = int(after.argmax())
+            if after[k] > scores[i]:
+                points[i], scores[i] = steps[k], after[k]
+                stepped.append(i)
+        gained = scores[rising] - before
+        rising = np.intersect1d(rising[gained >= LEAST_GAIN], stepped).astype(np.int64)
+    return points
 
 
-def _with_floats(forecast: Forecast, point: FloatArray, score: float) -> tuple[float, FloatArray]:
+def _with_floats(forecast: Forecast, points: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The points (m, N) with better floats, and their scores: all are climbed from together."""
     box, x = forecast.box, forecast.box.features.floats
 
     def falling(floats: FloatArray) -> tuple[float, FloatArray]:
-        moved = point.copy()
-        moved[x] = floats
-        value, slope = forecast.gradient(moved)
-        return -value, -slope[x]
+        moved = points.copy()
+        moved[:, x] = floats.reshape(len(points), -1)
+        values, slopes = forecast.gradients(moved)
+        return -float(values.sum()), -slopes[:, x].ravel()
 
-    bounds = list(zip(box.low[x], box.high[x]))
-    result = minimize(falling, point[x], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
-    if not -result.fun > score:
-        return score, point
-    moved = point.copy()
-    moved[x] = np.clip(result.x, box.low[x], box.high[x])
-    return float(-result.fun), moved
+    bounds = list(zip(box.low[x], box.high[x])) * len(points)
+    result = minimize(
+        falling, points[:, x].ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
+    )
+    moved = points.copy()
+    moved[:, x] = np.clip(result.x.reshape(len(points), -1), box.low[x], box.high[x])
+    after = forecast.score(moved)
+    better = after > scores
+    return np.where(better[:, None], moved, points), np.where(better, after, scores)
 
 
 def _steps(box: Box, point: FloatArray, rng: np.random.Generator) -> FloatArray:

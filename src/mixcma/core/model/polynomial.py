@@ -1,4 +1,4 @@
-"""Linear, diagonal and full quadratic models by weighted least squares (docs/model.md, "Polynomials")."""
+"""Linear, diagonal, sparse and full quadratic models by weighted least squares (docs/model.md, "Polynomials")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from mixcma.core.model.features import Features, FloatArray, Kind
+from mixcma.core.model.features import Features, FloatArray, IntArray, Kind
 
 # A column adds nothing if less than this part of it is independent of the others; its coefficient is zero.
 RANK_TOLERANCE = 1e-13
@@ -34,7 +34,7 @@ class Polynomial(NamedTuple):
         H = np.zeros((p, p))
         if self.kind != "linear":
             H[np.arange(n), np.arange(n)] = 2 * c[1 + p : 1 + p + n]
-        if self.kind == "full":
+        if self.kind in ("sparse", "full"):
             i, j = self.features.pairs
             H[i, j] = H[j, i] = c[1 + p + n :]
         return c[1 : 1 + p], H
@@ -43,22 +43,29 @@ class Polynomial(NamedTuple):
 def fit_polynomial(
     features: Features, rows: FloatArray, outputs: FloatArray, weights: FloatArray, kind: Kind
 ) -> Polynomial | None:
+    """A model with all the columns of its kind."""
+    columns = features.matrix(rows, kind)
+    return fit_columns(features, kind, columns, np.arange(columns.shape[1]), outputs, weights)
+
+
+def fit_columns(
+    features: Features, kind: Kind, columns: FloatArray, used: IntArray, outputs: FloatArray, weights: FloatArray
+) -> Polynomial | None:
     """Least squares with the roots of weights (n,), by QR of columns of length 1, the most independent ones first.
 
-    The leverage h_i of a point is how much its prediction follows its own value; without it, it is predicted as
-    y_i - (y_i - prediction_i) / (1 - h_i).
+    The columns that are not `used` have the coefficient zero. The leverage h_i of a point is how much its prediction
+    follows its own value; without it, it is predicted as y_i - (y_i - prediction_i) / (1 - h_i).
     """
-    columns = features.matrix(rows, kind)
-    weighted = columns * weights[:, None]
+    weighted = columns[:, used] * weights[:, None]
     lengths = np.sqrt((weighted * weighted).sum(axis=0))
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     Q, R, place = qr(weighted / lengths, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(R.diagonal())
     rank = int((sizes > RANK_TOLERANCE * sizes[0]).sum())
-    Q = Q[:, :rank]
+    Q, kept = Q[:, :rank], place[:rank]
     c = np.zeros((columns.shape[1], outputs.shape[1]))
-    c[place[:rank]] = solve_triangular(R[:rank, :rank], Q.T @ (outputs * weights[:, None]), check_finite=False)
-    c /= lengths[:, None]
+    solved = solve_triangular(R[:rank, :rank], Q.T @ (outputs * weights[:, None]), check_finite=False)
+    c[used[kept]] = solved / lengths[kept, None]
     if not np.isfinite(c).all():
         return None
     leverage = (Q * Q).sum(axis=1)

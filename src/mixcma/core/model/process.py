@@ -45,17 +45,29 @@ class Processes(NamedTuple):
             shares.append(1.0 - ((k @ inverse) * k).sum(axis=1))
         return np.array(means), np.sqrt(self.variance[:, None] * _positive(np.array(shares)))
 
-    def gradients(self, row: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Expected values and standard deviations at a row (p,), (outputs,) each; then their gradients (outputs, p)."""
-        d = (row * self.root)[:, None] - self.scaled
-        r = np.sqrt(5.0 * (d * d).sum(axis=2))
+    def gradients(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rows (m, p) -> expected values and standard deviations, (outputs, m) each; their gradients (outputs, m, p).
+
+        The derivative of k by a row is -5/3 (1 + r) exp(-r) w (row - point), for each point it correlates with.
+        """
+        parts = [self._gradients(output, rows) for output in range(len(self.mean))]
+        means, sds, d_means, d_sds = (np.array(part) for part in zip(*parts))
+        return means, sds, d_means, d_sds
+
+    def _gradients(self, output: int, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        root, scaled, a, variance = self.root[output], self.scaled[output], self.a[output], self.variance[output]
+        scaled_rows = rows * root
+        r = math.sqrt(5.0) * cdist(scaled_rows, scaled)
         e = np.exp(-r)
-        k = (1.0 + r + r * r / 3.0) * e
-        dk = (((-5.0 / 3.0) * (1.0 + r) * e)[..., None] * d) * self.root[:, None]  # (outputs, n, p)
-        b = (self.inverse @ k[..., None])[..., 0]
-        sd = np.sqrt(self.variance * _positive(1.0 - (k * b).sum(axis=1)))
-        slopes = np.stack([self.a, b], axis=1) @ dk  # (outputs, 2, p)
-        return self.mean + (k * self.a).sum(axis=1), sd, slopes[:, 0], slopes[:, 1] * (-self.variance / sd)[:, None]
+        steep = (1.0 + r) * e
+        k = steep + (r * r / 3.0) * e
+        b = k @ self.inverse[output]
+        sd = np.sqrt(variance * _positive(1.0 - (k * b).sum(axis=1)))
+        d_mean, d_share = (
+            ((weighted @ scaled) - weighted.sum(axis=1)[:, None] * scaled_rows) * (5.0 / 3.0 * root)
+            for weighted in (steep * a, steep * b)
+        )
+        return self.mean[output] + k @ a, sd, d_mean, d_share * (-variance / sd)[:, None]
 
 
 def _positive(share: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mixcma.core.model.features import KINDS, Features, FloatArray, Kind
 from mixcma.core.model.kriging import Kriging, fit_kriging
 from mixcma.core.model.polynomial import Polynomial, fit_polynomial
+from mixcma.core.model.sparse import fit_sparse
 
 # Polynomials are fitted to so many of the newest points per coefficient of the largest, and at least to LEAST_WINDOW.
 WINDOW, LEAST_WINDOW = 2.0, 36
@@ -103,9 +104,9 @@ def fit_surrogate(features: Features, evaluated: Evaluated) -> Surrogate | None:
         return None
     order = np.lexsort((evaluated.values, evaluated.violations))
     points, values, constraints = (part[order] for part in evaluated)
-    scaling = _scaling(features, points)
+    scaling = scaling_of(features, points)
     rows = scaling.rows(points)
-    value, unit = _scaled(values)
+    value, unit = above_best(values)
     units = np.array([unit, *(_typical(np.abs(g)) for g in constraints.T)])
     outputs = np.column_stack([value, constraints / units[1:]])
     compared = min(max(LEAST_COMPARED, n // 2), MOST_COMPARED)
@@ -127,7 +128,7 @@ def fit_surrogate(features: Features, evaluated: Evaluated) -> Surrogate | None:
     return Surrogate(scaling, screening, [(model, k) for k, (_, model) in enumerate(best)], quality, units)
 
 
-def _scaling(features: Features, points: FloatArray) -> Scaling:
+def scaling_of(features: Features, points: FloatArray) -> Scaling:
     """From points in the order of their outcomes, the best first."""
     n = features.numbers
     better = points[: max(LEAST_POINTS, len(points) // 2), :n]
@@ -147,7 +148,7 @@ def _scaling(features: Features, points: FloatArray) -> Scaling:
     )
 
 
-def _scaled(values: FloatArray) -> tuple[FloatArray, float]:
+def above_best(values: FloatArray) -> tuple[FloatArray, float]:
     above = values - values.min()
     unit = _typical(above)
     return above / unit, unit
@@ -165,8 +166,11 @@ def _polynomials(features: Features, rows: FloatArray, outputs: FloatArray) -> l
     n = len(rows)
     weights = np.sqrt(np.linspace(WEIGHT_OF_BEST, 1.0, n))
     sizes = features.sizes
-    kinds = [kind for kind in KINDS if sizes[kind] <= min(MOST_COEFFICIENTS, n - SPARE_POINTS)] or [KINDS[0]]
+    affordable = {kind: size <= min(MOST_COEFFICIENTS, n - SPARE_POINTS) for kind, size in sizes.items()}
+    kinds = [kind for kind, yes in affordable.items() if yes] or [KINDS[0]]
     fitted = [fit_polynomial(features, rows, outputs, weights, kind) for kind in kinds]
+    if affordable["diagonal"] and not affordable["full"]:
+        fitted.insert(2, fit_sparse(features, rows, outputs, weights))
     return [polynomial for polynomial in fitted if polynomial is not None]
 
 

@@ -1,0 +1,62 @@
+"""A quadratic model with the few products that matter, where there are too few points for all
+(docs/model.md, "Sparse polynomials")."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mixcma.core.model.features import Features, FloatArray, IntArray
+from mixcma.core.model.polynomial import Polynomial, fit_columns
+
+# With more features than this, their products are too many to look at.
+MOST_FEATURES = 120
+# Of the products that matter, this part is taken at a time, since some of them only stand for others.
+PART = 0.25
+# There are at least so many points per coefficient.
+POINTS_PER_COEFFICIENT = 1.5
+# Products that are this much the same as what the model has say nothing new.
+LEAST_LENGTH = 1e-6
+
+
+def fit_sparse(features: Features, rows: FloatArray, outputs: FloatArray, weights: FloatArray) -> Polynomial | None:
+    """A diagonal model, and the products that say more of the value (the first output) than chance would; None if
+    there are none."""
+    if features.count > MOST_FEATURES:
+        return None
+    columns = features.matrix(rows, "full")
+    diagonal = features.sizes["diagonal"]
+    chosen = diagonal + _products(columns * weights[:, None], outputs[:, 0] * weights, diagonal)
+    if not len(chosen):
+        return None
+    return fit_columns(features, "sparse", columns, np.append(np.arange(diagonal), chosen), outputs, weights)
+
+
+def _products(weighted: FloatArray, y: FloatArray, diagonal: int) -> IntArray:
+    """The numbers of the products that are chosen, by their correlation with what the others leave unexplained.
+
+    The largest of m correlations with n random numbers is about sqrt(2 log(m) / n): one that is larger counts.
+    """
+    n, most = len(y), int(len(y) / POINTS_PER_COEFFICIENT)
+    Q, _ = np.linalg.qr(weighted[:, :diagonal])
+    products = weighted[:, diagonal:]
+    lengths = np.sqrt((products * products).sum(axis=0))
+    rest, left = y - Q @ (Q.T @ y), products - Q @ (Q.T @ products)
+    chosen: list[int] = []
+    while diagonal + len(chosen) < most:
+        size = np.sqrt((left * left).sum(axis=0))
+        new = size > LEAST_LENGTH * lengths
+        correlation = np.abs(rest @ left) / np.where(new, size * math.sqrt(float(rest @ rest) or 1.0), np.inf)
+        chance = math.sqrt(2.0 * math.log(max(len(size), 2)) / (n - diagonal - len(chosen)))
+        matter = np.flatnonzero(correlation > chance)
+        if not len(matter):
+            break
+        best = matter[np.argsort(-correlation[matter], kind="stable")]
+        best = best[: min(math.ceil(PART * len(matter)), most - diagonal - len(chosen))]
+        chosen.extend(best.tolist())
+        added, _ = np.linalg.qr(left[:, best])
+        rest = rest - added @ (added.T @ rest)
+        left = left - added @ (added.T @ left)
+        left[:, chosen] = 0.0
+    return np.sort(np.array(chosen, dtype=np.int64))
