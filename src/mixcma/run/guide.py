@@ -38,6 +38,8 @@ AT_RANDOM = 1
 # The model is fitted anew when the evaluations have increased by this part of its coefficients. That part grows with
 # the evaluations and the coefficients, since the time of a fit grows with the square of these, up to the slowest pace.
 PACE, LATER, SLOWEST = 0.025, 2.3e6, 1.0
+# So many evaluations per coefficient are enough for a model.
+ENOUGH = 1.05
 # Of candidates that are drawn alone, every so many are proposals of the quadratic models.
 LOCAL_EVERY = 4
 # Proposals that are among so many of the newest points are not made again.
@@ -205,7 +207,7 @@ class Guide:
         if surrogate is not None and self._is_local_turn(surrogate, number):
             for asked in self._kinds(surrogate):
                 self._judge(asked, outcome.order < best_before if asked == kind else None, outcome.violation == 0.0)
-        if exploring or len(self._points) - self._fitted_at >= self._pace():
+        if exploring or self._is_due():
             self.refit()
         return exploring
 
@@ -230,7 +232,7 @@ class Guide:
             )
             self.trust.judge(plan.predicted[[plan.chosen[k] for k in drawn]], places(came))
             self._judge_proposals(plan, outcomes, best_before)
-        if len(self._points) - self._fitted_at >= self._pace():
+        if self._is_due():
             self.refit()
         if len(plan.chosen) < len(plan.points) and all(outcome.failed for outcome in outcomes):
             self.trust.lose()
@@ -275,8 +277,13 @@ class Guide:
         else:
             self.region.judge(succeeded, feasible)
 
+    def _is_due(self) -> bool:
+        """Whether there are enough new evaluations to fit the model anew, or enough of all for a larger one."""
+        n, before = len(self._points), self._fitted_at
+        larger = any(before < ENOUGH * size <= n for size in self.features.sizes.values() if size <= self._window)
+        return larger or n - before >= self._pace()
+
     def _pace(self) -> float:
-        """How many evaluations it takes for the model to be fitted anew."""
         n = len(self._points)
         coefficients = max((size for size in self.features.sizes.values() if size <= min(n, self._window)), default=0)
         return coefficients * min(max(PACE, coefficients * (self._before + n) / LATER), SLOWEST)

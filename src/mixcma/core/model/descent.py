@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ LEAST_GAIN = 1e-12
 MOST_STEPS = 200
 # Integers go at most this many values beyond those that were seen.
 BEYOND = 1.01
+# Of the integers that are not yet rounded, this part is rounded at a time.
+PART_ROUNDED = 0.2
 
 
 class Quadratic(NamedTuple):
@@ -39,7 +42,8 @@ def proposal(surrogate: Surrogate, start: FloatArray) -> FloatArray | None:
     quadratic = _eliminated(scaling, *polynomial.gradient_and_hessian(output))
     if quadratic is None:
         return None
-    points = np.stack([start, _stepped(scaling, quadratic, start)])
+    starts = [start, *_relaxed(scaling, quadratic, start)]
+    points = np.stack([start, *(_stepped(scaling, quadratic, point) for point in starts)])
     if len(quadratic.floats):
         points = np.stack([_with_floats(scaling, quadratic, point) for point in points])
     values = polynomial.predict(scaling.rows(points))[:, output]
@@ -61,6 +65,33 @@ def _eliminated(scaling: Scaling, g: FloatArray, H: FloatArray) -> Quadratic | N
         across = H[np.ix_(x, z)]
         S, s = S - across.T @ inverse @ across, s - across.T @ inverse @ g[x]
     return Quadratic(g, H, x, z, S, s)
+
+
+def _relaxed(scaling: Scaling, quadratic: Quadratic, start: FloatArray) -> list[FloatArray]:
+    """The start with its integers where the model is least if they are not whole, rounded a few at a time.
+
+    Those nearest to a value are rounded first, and the others settle anew.
+    """
+    features, coordinates = scaling.features, scaling.features.coordinates
+    j = features.integers
+    if len(j) < 2:
+        return []
+    a, point = np.searchsorted(quadratic.others, j), start.copy()
+    origin, spread = scaling.origin[j], scaling.spread[j]
+    low, high = (side[j] for side in limits(scaling))
+    free = np.ones(len(j), dtype=bool)
+    while free.any():
+        z = scaling.rows(point[None])[0][quadratic.others]
+        z[a[free]] = 0.0
+        g = quadratic.s[a[free]] + quadratic.S[a[free]] @ z
+        H = quadratic.S[np.ix_(a[free], a[free])]
+        u = least_within(g, H, ((low - origin) / spread)[free], ((high - origin) / spread)[free])
+        point[j[free]] = origin[free] + spread[free] * u
+        rounded = cell_centre(coordinates, cell_index(coordinates, point))[j]
+        doubt = np.where(free, np.abs(point[j] - rounded) / coordinates.granularity[j], np.inf)
+        certain = np.argsort(doubt, kind="stable")[: math.ceil(PART_ROUNDED * free.sum())]
+        point[j[certain]], free[certain] = rounded[certain], False
+    return [point]
 
 
 def _stepped(scaling: Scaling, quadratic: Quadratic, start: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from mixcma.core.model.surrogate import WEIGHT_OF_BEST, Evaluated, above_best, s
 # The model is fitted to so many of the best points per coefficient, and to more than it has coefficients.
 WINDOW, SPARE_POINTS = 4, 2
 # Products of floats are left out where there would be more coefficients than this.
-MOST_COEFFICIENTS = 500
+MOST_COEFFICIENTS = 1000
 # Models are compared by the group of the best point, if it has so many points, else by all.
 LEAST_COMPARED = 4
 # Where the values are all as close as this, squares are no longer floats.
