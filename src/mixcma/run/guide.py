@@ -15,7 +15,7 @@ from mixcma.core.model import Surrogate, Trust, fit_surrogate
 from mixcma.core.model.constrained import proposals
 from mixcma.core.model.descent import proposal
 from mixcma.core.model.features import Features
-from mixcma.core.model.floats import proposal_of_floats
+from mixcma.core.model.floats import proposal_of_floats, size_of_floats, window_of_floats
 from mixcma.core.model.local import Local, fit_local
 from mixcma.core.model.polynomial import Polynomial
 from mixcma.core.model.region import Region
@@ -95,6 +95,8 @@ class Guide:
         self._best_place = -1
         self._surrogate: Surrogate | None = None
         self._fitted_at = 0  # how many evaluations there were
+        self._with_best_floats: tuple[FloatArray | None] | None = None  # None if it is not known yet
+        self._floats_at = 0  # how many evaluations it is made of
         self._before = 0  # evaluations of earlier runs
         self._barren: tuple[object, ...] | None = None  # what was known when the quadratic models had nothing new
 
@@ -207,8 +209,7 @@ class Guide:
         if surrogate is not None and self._is_local_turn(surrogate, number):
             for asked in self._kinds(surrogate):
                 self._judge(asked, outcome.order < best_before if asked == kind else None, outcome.violation == 0.0)
-        if exploring or self._is_due():
-            self.refit()
+        self._keep_up(exploring)
         return exploring
 
     @on_one_thread
@@ -223,7 +224,7 @@ class Guide:
             self.add(point, outcome)
         if plan.exploring:
             self._judge_proposals(plan, outcomes, best_before)
-            self.refit()
+            self._keep_up(exploring=True)
             return None
         if plan.predicted is not None:
             drawn = [k for k, i in enumerate(plan.chosen) if i not in plan.proposed and i not in plan.free]
@@ -232,8 +233,7 @@ class Guide:
             )
             self.trust.judge(plan.predicted[[plan.chosen[k] for k in drawn]], places(came))
             self._judge_proposals(plan, outcomes, best_before)
-        if self._is_due():
-            self.refit()
+        self._keep_up()
         if len(plan.chosen) < len(plan.points) and all(outcome.failed for outcome in outcomes):
             self.trust.lose()
             return None
@@ -253,12 +253,14 @@ class Guide:
         self._fitted_at, self._surrogate = len(self._points), None
 
     def snapshot(self) -> dict[str, Any]:
-        own = {"fitted_at": self._fitted_at, "before": self._before, "region": self.region.snapshot()}
+        fitted_at = {"fitted_at": self._fitted_at, "floats_at": self._floats_at}
+        own = {**fitted_at, "before": self._before, "region": self.region.snapshot()}
         return {**own, **self.trust.snapshot()}
 
     def restore(self, numbers: dict[str, Any]) -> None:
         """Go on as it was; the evaluations are added again by whoever has them."""
         self._fitted_at, self._before = numbers["fitted_at"], numbers["before"]
+        self._floats_at = numbers["floats_at"]
         self.trust.restore(numbers)
         self.region.restore(numbers["region"])
 
@@ -276,6 +278,13 @@ class Guide:
             self.region.rest()
         else:
             self.region.judge(succeeded, feasible)
+
+    def _keep_up(self, exploring: bool = False) -> None:
+        """Let the models know the evaluations, where there are enough new ones."""
+        if exploring or self._is_due():
+            self.refit()
+        if len(self._points) - self._floats_at >= PACE * size_of_floats(self.features):
+            self._floats_at, self._with_best_floats = len(self._points), None
 
     def _is_due(self) -> bool:
         """Whether there are enough new evaluations to fit the model anew, or enough of all for a larger one."""
@@ -342,9 +351,12 @@ class Guide:
 
     def _floats(self) -> FloatArray | None:
         """The best point with its floats where a model of them alone is least."""
-        end = min(self._fitted_at, len(self._points))
-        evaluated = self._evaluated(range(max(0, end - self._window), end))
-        return None if evaluated is None else proposal_of_floats(self.features, evaluated)
+        if self._with_best_floats is None:
+            end = min(self._floats_at, len(self._points))
+            begin = max(0, end - max(self._window, window_of_floats(self.features)))
+            evaluated = self._evaluated(range(begin, end))
+            self._with_best_floats = (None if evaluated is None else proposal_of_floats(self.features, evaluated),)
+        return self._with_best_floats[0]
 
     def _constrained(self) -> list[FloatArray]:
         """New points where the local models are least among those that are feasible."""

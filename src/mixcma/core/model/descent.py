@@ -13,6 +13,8 @@ from mixcma.core.model.surrogate import Scaling, Surrogate
 
 # Curvatures below this part of the largest count as this part.
 LEAST_CURVATURE = 1e-9
+# A model whose largest curvature is less than this is flat.
+FLAT = 1e-250
 # A step must gain this much, in units of the spread of the values.
 LEAST_GAIN = 1e-12
 MOST_STEPS = 200
@@ -59,7 +61,7 @@ def _eliminated(scaling: Scaling, g: FloatArray, H: FloatArray) -> Quadratic | N
     S, s = H[np.ix_(z, z)], g[z]
     if len(x):
         curvatures, axes = np.linalg.eigh(H[np.ix_(x, x)])
-        if not curvatures[-1] > 0.0:
+        if not curvatures[-1] > FLAT:
             return None
         inverse = (axes / np.maximum(curvatures, LEAST_CURVATURE * curvatures[-1])) @ axes.T
         across = H[np.ix_(x, z)]
@@ -201,7 +203,7 @@ def least_within(g: FloatArray, H: FloatArray, low: FloatArray, high: FloatArray
     for _ in range(len(g)):
         held = H[np.ix_(free, ~free)] @ t[~free]
         curvatures, axes = np.linalg.eigh(H[np.ix_(free, free)])
-        if not curvatures[-1] > 0.0:
+        if not curvatures[-1] > FLAT:
             break
         inverse = (axes / np.maximum(curvatures, LEAST_CURVATURE * curvatures[-1])) @ axes.T
         t[free] = -inverse @ (g[free] + held)

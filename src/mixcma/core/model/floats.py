@@ -13,8 +13,9 @@ from mixcma.core.model.features import Features, FloatArray, IntArray
 from mixcma.core.model.polynomial import LARGEST_LEVERAGE, RANK_TOLERANCE
 from mixcma.core.model.surrogate import WEIGHT_OF_BEST, Evaluated, above_best, scaling_of
 
-# The model is fitted to so many of the best points per coefficient, and to more than it has coefficients.
-WINDOW, SPARE_POINTS = 4, 2
+# The model is fitted to so many of the best points per coefficient, out of so many times as many of the newest, and
+# needs some more than it has coefficients.
+WINDOW, NEWEST, SPARE_POINTS = 4, 2, 2
 # Products of floats are left out where there would be more coefficients than this.
 MOST_COEFFICIENTS = 1000
 # Models are compared by the group of the best point, if it has so many points, else by all.
@@ -33,11 +34,10 @@ class Fit(NamedTuple):
 
 def proposal_of_floats(features: Features, evaluated: Evaluated) -> FloatArray | None:
     """The best point with its floats where the model is least (N,); None if there is none, or it is least there."""
-    x, products = features.floats, np.triu_indices(len(features.floats), 1)
-    size = 2 * len(x) + len(products[0])
+    x = features.floats
     if not len(x):
         return None
-    chosen, group = _grouped(features, evaluated, WINDOW * (size if size <= MOST_COEFFICIENTS else 2 * len(x)))
+    chosen, group = _grouped(features, evaluated)
     if not len(chosen):
         return None
     points, (values, _) = evaluated.points[chosen], above_best(evaluated.values[chosen])
@@ -45,12 +45,10 @@ def proposal_of_floats(features: Features, evaluated: Evaluated) -> FloatArray |
         return None
     scaling = scaling_of(features, points)
     rows = scaling.rows(points)[:, x]
-    curved = [rows**2, rows[:, products[0]] * rows[:, products[1]]]
     fits = []
-    for own in (True, False) if group.any() else (True,):
-        for parts in (1, 2) if size <= MOST_COEFFICIENTS and len(x) > 1 else (1,):
-            columns = np.concatenate([rows, *curved[:parts]], axis=1)
-            some = group == 0 if own else np.ones(len(group), dtype=bool)
+    for products in (False, True) if _has_products(features) else (False,):
+        columns = _columns(rows, products)
+        for some in (group == 0, group >= 0) if group.any() else (group == 0,):
             fits.append(_fit(columns[some], values[some], group[some], len(x)))
     best = min((fit for fit in fits if fit is not None), key=lambda fit: fit.error, default=None)
     if best is None:
@@ -64,7 +62,28 @@ def proposal_of_floats(features: Features, evaluated: Evaluated) -> FloatArray |
     return point
 
 
-def _grouped(features: Features, evaluated: Evaluated, most: int) -> tuple[IntArray, IntArray]:
+def size_of_floats(features: Features) -> int:
+    """How many coefficients the largest model has."""
+    x = len(features.floats)
+    return x * (x + 3) // 2 if _has_products(features) else 2 * x
+
+
+def window_of_floats(features: Features) -> int:
+    """Among how many of the newest points the best are chosen."""
+    return NEWEST * WINDOW * size_of_floats(features)
+
+
+def _has_products(features: Features) -> bool:
+    x = len(features.floats)
+    return x > 1 and x * (x + 3) // 2 <= MOST_COEFFICIENTS
+
+
+def _columns(rows: FloatArray, products: bool) -> FloatArray:
+    i, j = np.triu_indices(rows.shape[1] if products else 0, 1)
+    return np.concatenate([rows, rows**2, rows[:, i] * rows[:, j]], axis=1)
+
+
+def _grouped(features: Features, evaluated: Evaluated) -> tuple[IntArray, IntArray]:
     """The best points that share their discrete values with another one, and their groups; that of the best is 0."""
     order = np.lexsort((evaluated.values, evaluated.violations))
     discrete = np.asarray(features.coordinates.discrete)
@@ -72,7 +91,7 @@ def _grouped(features: Features, evaluated: Evaluated, most: int) -> tuple[IntAr
     group = group.reshape(-1)
     if (group == group[0]).sum() < 2:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    chosen = np.flatnonzero(np.bincount(group)[group] > 1)[:most]
+    chosen = np.flatnonzero(np.bincount(group)[group] > 1)[: WINDOW * size_of_floats(features)]
     return order[chosen], np.where(group == group[0], 0, 1 + group)[chosen]
 
 

@@ -11,7 +11,7 @@ from mixcma.core.model.features import Features, FloatArray, IntArray
 from mixcma.core.model.polynomial import Polynomial, fit_columns
 
 # With more features than this, their products are too many to look at.
-MOST_FEATURES = 120
+MOST_FEATURES = 80
 # Of the products that matter, this part is taken at a time, since some of them only stand for others.
 PART = 0.25
 # There are at least so many points per coefficient.

@@ -12,10 +12,11 @@ from mixcma.core.model.kriging import Kriging, fit_kriging
 from mixcma.core.model.polynomial import Polynomial, fit_polynomial
 from mixcma.core.model.sparse import fit_sparse
 
-# Polynomials are fitted to so many of the newest points per coefficient of the largest, and at least to LEAST_WINDOW.
-WINDOW, LEAST_WINDOW = 2.0, 36
+# Polynomials are fitted to so many of the newest points per coefficient of the largest, to so many per coefficient of a
+# diagonal one, and at least to LEAST_WINDOW.
+WINDOW, WINDOW_OF_DIAGONAL, LEAST_WINDOW = 2, 5, 36
 # A polynomial needs so many points more than it has coefficients; larger ones than MOST_COEFFICIENTS are not tried.
-SPARE_POINTS, MOST_COEFFICIENTS = 2, 3000
+SPARE_POINTS, MOST_COEFFICIENTS = 2, 1000
 # Kriging uses at most so many of the newest points, and needs some.
 MOST_FOR_KRIGING, LEAST_FOR_KRIGING = 150, 6
 LEAST_POINTS = 4
@@ -93,8 +94,9 @@ class Surrogate(NamedTuple):
 
 def window_of(features: Features) -> int:
     """How many of the newest points a surrogate is fitted to."""
-    affordable = [size for size in features.sizes.values() if size <= MOST_COEFFICIENTS]
-    return int(max(WINDOW * max(affordable, default=features.sizes["linear"]), LEAST_WINDOW))
+    sizes = features.sizes
+    largest = max((size for size in sizes.values() if size <= MOST_COEFFICIENTS), default=sizes["linear"])
+    return max(WINDOW * largest, WINDOW_OF_DIAGONAL * sizes["diagonal"], LEAST_WINDOW)
 
 
 def fit_surrogate(features: Features, evaluated: Evaluated) -> Surrogate | None:
