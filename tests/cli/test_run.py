@@ -172,7 +172,8 @@ def test_json_for_machines(python_problem, run_command, method):
     generations = len(lines) - 1
     assert [line["event"] for line in lines] == ["generation"] * generations + ["result"]
     assert generations == 10 if method != "mix" else generations > 10
-    assert lines[-1]["evaluations"] == lines[-2]["evaluations"] == 60
+    assert lines[-1]["evaluations"] == 60
+    assert lines[-2]["evaluations"] == 60 or method == "mix"  # the last generation may not be whole
     assert lines[-1]["stop"] == "budget"
     assert lines[-1]["params"]["n"] in range(10)
 

@@ -520,7 +520,7 @@ def test_the_display_changes_nothing(method, budget):
     assert shown == minimize(sphere, PLANE, **options) == minimize(sphere, PLANE, callback=alone.append, **options)
     assert seen == alone
     assert len(seen) == 50 or method != WHOLE
-    assert seen[-1].evaluations == budget
+    assert seen[-1].evaluations == budget or method != WHOLE  # the last generation may not be whole
 
 
 def test_the_callback_stops_a_search_with_a_display():

@@ -43,7 +43,7 @@ ENOUGH = 1.05
 # Of candidates that are drawn alone, every so many are proposals of the quadratic models.
 LOCAL_EVERY = 4
 # Proposals that are among so many of the newest points are not made again.
-NOT_AGAIN = 60
+NOT_AGAIN = 5000
 # Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
 SAME, SAME_LOCALLY = 1e-9, 1e-7
 # Under constraints the nearest of so many windows of points count; nothing is proposed in larger problems than this.
@@ -93,6 +93,8 @@ class Guide:
         self._outcomes: list[Outcome] = []
         self._best: tuple[Order, FloatArray] | None = None
         self._best_place = -1
+        self._stacked = np.empty((0, len(setting.coordinates.scale)))  # the newest points, up to this number
+        self._stacked_up_to = 0
         self._surrogate: Surrogate | None = None
         self._fitted_at = 0  # how many evaluations there were
         self._with_best_floats: tuple[FloatArray | None] | None = None  # None if it is not known yet
@@ -389,9 +391,17 @@ class Guide:
 
     def _is_known(self, surrogate: Surrogate, point: FloatArray, found: list[Proposal]) -> bool:
         """Whether the point, but for rounding, is among the newest or among those that were found."""
-        others = [*(other for other, _ in found), *self._points[-NOT_AGAIN:]]
-        rows = surrogate.scaling.rows(np.array([point, *others]))
-        return bool((np.abs(rows[1:] - rows[0]).max(axis=1) <= SAME).any())
+        apart = np.abs(np.array([*self._newest(), *(other for other, _ in found)]) - point)
+        apart[:, : self.features.numbers] /= surrogate.scaling.spread[: self.features.numbers]
+        return bool((apart.max(axis=1) <= SAME).any())
+
+    def _newest(self) -> FloatArray:
+        """The newest points (n, N)."""
+        missing = self._points[self._stacked_up_to :]
+        if missing:
+            self._stacked = np.concatenate([self._stacked, missing])[-NOT_AGAIN:]
+            self._stacked_up_to = len(self._points)
+        return self._stacked
 
     def _settled(self, sample: Sample) -> FloatArray:
         """The latent points as they are evaluated: integers at the centres of their cells, floats inside the bounds."""

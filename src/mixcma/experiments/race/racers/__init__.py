@@ -13,7 +13,7 @@ from mixcma.experiments.race.racers.dxnesici import DxNesIci
 from mixcma.experiments.race.racers.nevergrad import run_ngopt
 from mixcma.experiments.race.racers.others import run_differential_evolution, run_gp, run_random_search, run_tpe
 from mixcma.experiments.race.racers.ours import run_mixcma
-from mixcma.experiments.race.racers.pycma import Pycma
+from mixcma.experiments.race.racers.pycma import Pycma, PycmaSurrogate
 from mixcma.experiments.race.racers.restarts import Begin, run_by_generations
 from mixcma.experiments.race.racers.smac import run_smac
 from mixcma.experiments.race.task import Scoreboard, Task
@@ -60,6 +60,7 @@ RACERS: dict[str, Racer] = {
     "cmaes.CatCMAwM": _generational(CatCMAwM, "cmaes"),
     "cmaes.CatCMAwM-categories": _generational(CatCMAwMCategories, "cmaes", needs_binaries=True),
     "pycma": _generational(Pycma, "cma"),
+    "pycma-lq": _generational(PycmaSurrogate, "cma"),
     "DX-NES-ICI": _generational(DxNesIci, "dxnesici"),
     "optuna.TPE": Racer(run_tpe, "optuna"),
     "optuna.GP": Racer(run_gp, "optuna", needs="torch"),
