@@ -26,6 +26,7 @@ from mixcma.report.series import (
     generations_of,
     improvements_of,
     margin_of,
+    model_use_of,
     restarts_of,
     shares_of,
     spreads_of,
@@ -520,3 +521,30 @@ def test_constraints_of_the_best_are_kept(kept):
     best = summary_of(record, evaluations_of(record)).best
     assert Outcome(best.value, best.constraints).feasible
     assert len(best.constraints) == 2
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_every_evaluation_is_the_models_own_point_or_not(kept, name):
+    _, record = kept(name)
+    evaluations = evaluations_of(record)
+    use = model_use_of(record, evaluations)
+    np.testing.assert_array_equal(use.proposed + use.drawn, 1 + np.arange(len(evaluations)))
+    assert (np.diff(use.unseen) >= 0).all()
+
+
+def test_what_the_model_did_is_counted(tmp_path):
+    """Candidates are those that were evaluated and those that were ranked unseen; without the model there are none."""
+    space, counts = Space({"x": Float(-5, 5), "y": Float(-5, 5), "n": Int(0, 9)}), {}
+    for method in ("mix", "mix-without-model"):
+        path = tmp_path / f"{method}.db"
+        minimize(lambda p: abs(p["x"]) + p["y"] ** 4 + p["n"], space, budget=200, seed=1, method=method, run_file=path)
+        record = read(path)
+        evaluations = evaluations_of(record)
+        use, popsize = model_use_of(record, evaluations), record.runs[0].popsize
+        counts[method] = int(use.proposed[-1]), int(use.unseen[-1])
+        drawn = {row.generation for row in evaluations.rows if row.run == 0 and row.slot < popsize}
+        if len(record.runs) == 1 and method == "mix":
+            whole = sum(row.generation in drawn for row in evaluations.rows)
+            assert whole + use.unseen[-1] == popsize * len(drawn)
+    assert counts["mix-without-model"] == (0, 0)
+    assert min(counts["mix"]) > 0

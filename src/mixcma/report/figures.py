@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from mixcma.report import colours
 from mixcma.report.chart import Chart, View, escaped, figure, linear_ticks, log_ticks, restart_lines, shortened
-from mixcma.report.series import LARGE, Evaluations, FloatArray, Generations, Improvements, Shares, Spread, thinned
+from mixcma.report.series import (
+    LARGE,
+    Evaluations,
+    FloatArray,
+    Generations,
+    Improvements,
+    ModelUse,
+    Shares,
+    Spread,
+    thinned,
+)
 from mixcma.report.tables import Failure
 from mixcma.search.progress import LOG_FROM
 from mixcma.space import Bool, Value
@@ -384,6 +394,31 @@ def _over_generations(
     axis = {"type": "log", "dtick": _log_ticks_of(column(series))}
     drawn = figure([trace], "generation", title, yaxis=axis, shapes=restart_lines(restarts), showlegend=False)
     drawn.update_xaxes(dtick=_generation_ticks(series.number))
+    return Chart(drawn)
+
+
+def model_use(use: ModelUse) -> Chart:
+    """Evaluations of the model's own points, of other candidates, and candidates that were ranked without one."""
+    number = 1 + np.arange(len(use.proposed))
+    parts = [
+        ("the model's own points", use.proposed, colours.ACCENT),
+        ("other candidates", use.drawn, colours.WARNING),
+        ("ranked unseen", use.unseen, colours.GOOD),
+    ]
+    kept = thinned(len(number), LARGE)
+    traces = [
+        go.Scatter(
+            x=number[kept],
+            y=count[kept],
+            name=name,
+            mode="lines",
+            line={"color": colour, "width": 1.75},
+            hovertemplate="after evaluation %{x}<br>%{y} " + name + "<extra></extra>",
+        )
+        for name, count, colour in parts
+    ]
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    drawn = figure(traces, "evaluation", "candidates so far", legend=legend, yaxis_rangemode="tozero", showlegend=True)
     return Chart(drawn)
 
 

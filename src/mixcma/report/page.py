@@ -25,6 +25,7 @@ from mixcma.report.series import (
     evaluations_of,
     generations_of,
     improvements_of,
+    model_use_of,
     restarts_of,
     shares_of,
     spreads_of,
@@ -168,12 +169,13 @@ def _variables(record: Record, encoding: Encoding, evaluations: Evaluations, gen
 def _search(record: Record, evaluations: Evaluations, generations: Generations) -> Context:
     restarts = restarts_of(generations)
     before, popsizes = [run.evaluations_before for run in record.runs], [run.popsize for run in record.runs]
-    runs = tables.runs_of(record, evaluations)
+    runs, use = tables.runs_of(record, evaluations), model_use_of(record, evaluations)
     return {
         "runs": runs,
         "reasons": tables.reasons_of(runs),
         "step_size": figures.step_size(generations, restarts),
         "axis_ratio": figures.axis_ratio(generations, restarts),
+        "model_use": figures.model_use(use) if len(evaluations) and use.proposed[-1] + use.unseen[-1] else None,
         "population": figures.population(before, popsizes, len(evaluations)) if len(popsizes) > 1 else None,
     }
 

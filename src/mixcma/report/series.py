@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,6 +80,40 @@ def _until_target(rows: list[Row], target: float | None) -> list[Row]:
 
 def _failed(row: Row) -> bool:
     return row.outcome is not None and row.outcome.failed
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What the model did up to each evaluation: counts from the beginning."""
+
+    proposed: IntArray  # evaluations of the model's own points
+    drawn: IntArray  # evaluations of candidates as the method drew them
+    unseen: IntArray  # candidates that were ranked without an evaluation
+
+
+def model_use_of(record: Record, evaluations: Evaluations) -> ModelUse:
+    own = np.array([_is_proposed(record, row) for row in evaluations.rows], dtype=bool)
+    unseen, last = np.zeros(len(evaluations), dtype=np.int64), dict[tuple[int, int], int]()
+    for place, row in enumerate(evaluations.rows):
+        if row.generation >= 0:
+            last[row.run, row.generation] = place
+    for (run, generation), count in _unseen(record).items():
+        if (run, generation) in last:
+            unseen[last[run, generation]] += count
+    return ModelUse(np.cumsum(own), np.cumsum(~own), np.cumsum(unseen))
+
+
+def _is_proposed(record: Record, row: Row) -> bool:
+    return row.generation >= 0 and row.slot >= record.runs[row.run].popsize
+
+
+def _unseen(record: Record) -> dict[tuple[int, int], int]:
+    """How many candidates of each generation were ranked unseen; none where only proposals were evaluated."""
+    if record.settings["asynchronous"]:
+        return {}
+    counts = Counter((row.run, row.generation) for row in record.rows if row.generation >= 0)
+    drawn = {(row.run, row.generation) for row in record.rows if row.slot < record.runs[row.run].popsize}
+    return {place: record.runs[place[0]].popsize - counts[place] for place in drawn & counts.keys()}
 
 
 @dataclass(frozen=True)

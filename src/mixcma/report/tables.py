@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -12,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from mixcma.core.stopping import REASONS
-from mixcma.report.series import Evaluations, FloatArray
+from mixcma.report.series import Evaluations, FloatArray, model_use_of
 from mixcma.report.text import domain
 from mixcma.space import Categorical, Params, Space, Value, Variable
 from mixcma.space.variables import Float, Int
@@ -108,7 +107,7 @@ class Summary:
     known: int  # candidates whose point had been evaluated before
     pending: int
     proposed: int  # evaluations of points that the model proposed
-    guessed: int  # candidates that the model ranked without an evaluation
+    unseen: int  # candidates that the model ranked without an evaluation
     runs: int
     ended: bool
     stop: str
@@ -120,6 +119,7 @@ class Summary:
 def summary_of(record: Record, evaluations: Evaluations) -> Summary:
     times = [row.seconds for row in evaluations.rows if row.seconds is not None]
     message, advice = stop_text(record.settings["stop"])
+    use = model_use_of(record, evaluations)
     return Summary(
         best=best_point(evaluations),
         evaluations=len(evaluations),
@@ -127,8 +127,8 @@ def summary_of(record: Record, evaluations: Evaluations) -> Summary:
         failures=int(evaluations.failed.sum()),
         known=sum(row.finished and not row.evaluated for row in record.rows),
         pending=sum(not row.finished for row in record.rows),
-        proposed=sum(row.slot >= record.runs[row.run].popsize for row in evaluations.rows if row.generation >= 0),
-        guessed=_guessed(record),
+        proposed=int(use.proposed[-1]) if len(evaluations) else 0,
+        unseen=int(use.unseen[-1]) if len(evaluations) else 0,
         runs=len(record.runs),
         ended=record.settings["stop"] is not None,
         stop=message,
@@ -136,15 +136,6 @@ def summary_of(record: Record, evaluations: Evaluations) -> Summary:
         duration=_duration(evaluations.rows),
         evaluation_time=median(times) if times else None,
     )
-
-
-def _guessed(record: Record) -> int:
-    """The candidates of generations that were evaluated in part; there are none where only proposals were evaluated."""
-    if record.settings["asynchronous"]:
-        return 0
-    counts = Counter((row.run, row.generation) for row in record.rows if row.generation >= 0)
-    drawn = {(row.run, row.generation) for row in record.rows if row.slot < record.runs[row.run].popsize}
-    return sum(record.runs[run].popsize - counts[run, generation] for run, generation in drawn & counts.keys())
 
 
 def stop_text(name: str | None) -> tuple[str, str]:
