@@ -91,6 +91,52 @@ def distinct(points):
     return len({tuple(point) for point in points})
 
 
+# What an earlier search says
+
+
+def knowing(earlier, objective=bowl, name="mixed", constraints=()):
+    """A few points, and what came of 40 others before."""
+    exploring = Exploring(SPACES[name])
+    points = exploring.first(48)
+    came = [Outcome(earlier(exploring.params(point)), constraints) for point in points[8:]]
+    exploring.explorer.know(points[8:], came)
+    for point in points[:8]:
+        exploring.add(point, objective)
+    return exploring
+
+
+def test_what_came_of_points_in_an_earlier_search_is_known():
+    proposed = {
+        kind: knowing(earlier).explorer.propose(1, 0)[0]
+        for kind, earlier in {"same": bowl, "similar": lambda p: 1.1 * bowl(p) + 0.2}.items()
+    }
+    without = knowing(bowl, constraints=[0.0]).explorer.propose(1, 0)[0]
+    exploring = Exploring(SPACES["mixed"])
+    values = {kind: bowl(exploring.params(point)) for kind, point in {**proposed, "none": without}.items()}
+    assert max(values["same"], values["similar"]) < values["none"], values
+
+
+def test_what_has_other_constraints_is_of_no_use():
+    fresh = knowing(bowl)
+    fresh.explorer.know([], [])
+    for constraints in ([-1.0], [0.5, 0.5]):
+        other = knowing(bowl, constraints=constraints)
+        np.testing.assert_array_equal(other.explorer.propose(2, 0), fresh.explorer.propose(2, 0))
+
+
+def test_so_many_points_of_an_earlier_search_that_all_are_not_too_many():
+    exploring = Exploring(SPACES["floats"])
+    points = exploring.first(LONGEST + 30)
+    exploring.explorer.know(points[:LONGEST], [Outcome(bowl(exploring.params(point))) for point in points[:LONGEST]])
+    for point in points[LONGEST:]:
+        exploring.add(point, bowl)
+    exploring.explorer.propose(1, 0)
+    believed = exploring.explorer._fit.earlier
+    known = len(exploring.points)
+    assert believed is not None
+    assert LONGEST - known <= len(believed.points) <= LONGEST - known / 1.2  # as many as at the last fit
+
+
 # Proposals
 
 

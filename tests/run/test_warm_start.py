@@ -13,7 +13,7 @@ from mixcma.core.gaussian import deviations, start_at
 from mixcma.core.methods import METHODS, Cma
 from mixcma.latent.encoding import Encoding
 from mixcma.run.outcome import failure
-from mixcma.run.warm_start import promising, warm_start
+from mixcma.run.warm_start import MOST_TOLD, promising, telling, warm_start
 from mixcma.store import read
 from tests.reference import injection
 from tests.run.states import assert_close, same_state
@@ -141,6 +141,35 @@ def test_a_history_is_left_as_it_was():
     before = [(dict(params), value) for params, value in history]
     minimize(sphere, MIXED, budget=30, seed=1, history=history)
     assert history == before
+
+
+# What a model is told
+
+
+def test_a_model_is_told_the_best_points_and_some_of_every_rank():
+    points = some_points(MIXED, 1000)
+    history = [(params, float(rank)) for rank, params in enumerate(points)]
+    told = [int(outcome.value) for _, outcome in telling(ENCODING, history[::-1])]
+    assert told[:6] == [0, 999, 1, 989, 2, 979]
+    assert len(set(told)) == len(told) == MOST_TOLD
+    for few in (told[:20], told[:50], told):
+        assert set(range(len(few) // 2)) <= set(few)
+        assert sum(rank > 700 for rank in few) > len(few) / 10
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, MOST_TOLD - 1])
+def test_a_model_is_told_all_of_a_short_history_but_failures(count):
+    history = [(params, float(rank)) for rank, params in enumerate(some_points(MIXED, count + 2))]
+    history[0] = (history[0][0], math.nan)
+    history[-1] = (history[-1][0], math.inf)
+    told = sorted(outcome.value for _, outcome in telling(ENCODING, history))
+    assert told == [float(rank) for rank in range(1, count + 1)]
+
+
+def test_a_method_without_a_model_is_told_nothing():
+    history = [(params, sphere(params)) for params in some_points(MIXED, 20)]
+    assert len(Optimizer(MIXED, history=history).told_before) == 20
+    assert not Optimizer(MIXED, history=history, method="mix-without-model").told_before
 
 
 # What the values say

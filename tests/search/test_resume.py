@@ -139,7 +139,7 @@ WITH_MODEL = {
     "constraints explored": Case(objective=constrained, budget=70, options=MODEL),
     "infinities explored": Case(objective=rarely_finite, options=MODEL),
     "x0 explored": Case(options={**MODEL, "x0": [{**POINT, "x": x} for x in (3.0, 0.5, -2.0, 0.5)]}),
-    "history explored": Case(options={**MODEL, "history": HISTORY}),
+    "history explored": Case(options={**MODEL, "history": [(params, sphere(params)) for params, _ in HISTORY]}),
     "cache explored": Case(GRID, budget=95, options=MODEL),
     "restarts explored": Case(ONE, lambda p: 0.0, 200, {**MODEL, "popsize": 4}),
     "target explored": Case(PLANE, rough, 200, {**MODEL, "target": 1.0}),

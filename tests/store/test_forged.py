@@ -64,6 +64,7 @@ def test_a_file_that_is_made_right_again_is_read(path):
         ("notes", {"problem": "text"}),
         ("notes", {"problem": {"text": 3, "folder": "/", "path": "/"}}),
         ("notes", {"problem": {"text": "x"}}),
+        *(("history", value) for value in ("text", {}, [3], [[]], [[1.0]], [["x", 1.0, 2.0]], [[1.0, 1.0, "x"]])),
     ],
     ids=repr,
 )

@@ -114,8 +114,16 @@ def test_the_settings_are_those_of_the_call(path, monkeypatch):
         "asynchronous": False,
         "stopping": asdict(Stopping(max_condition=math.inf, flat_tolerance=None)),
         "notes": {"who": "größer", "list": [1, 2.5, None]},
+        "history": [],
         "stop": "budget",
     }
+
+
+def test_what_the_model_is_told_of_a_history_is_kept(path):
+    history = [({**POINT, "x": -x}, Outcome(x * x, [-1.0, x])) for x in (3.0, 2.0, 0.5)]
+    minimize(sphere, MIXED, budget=10, seed=7, history=history, run_file=path)
+    told = [history[place] for place in (2, 0, 1)]  # the best, the worst, and so on
+    assert read(path).history == told
 
 
 def test_what_was_left_out_is_in_the_file_as_it_was_chosen(path):

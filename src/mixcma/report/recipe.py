@@ -106,7 +106,9 @@ def _options(record: Record) -> list[str]:
 
 
 def _warm_started(record: Record) -> bool:
-    """Whether the first distribution differs from the one that a run starts with if it has no history."""
+    """Whether there was a history: it is kept, or the first distribution is not what it would be without one."""
+    if record.history:
+        return True
     first = next((row for row in record.generations if (row.run, row.generation) == (0, 0)), None)
     if first is None:
         return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from mixcma.core.model.features import Features, FloatArray
-from mixcma.core.model.improvement import Forecast, fit_thetas, forecast, most_promising
+from mixcma.core.model.improvement import Fit, Forecast, fit_processes, forecast, most_promising
 from mixcma.core.model.surrogate import Evaluated
 from mixcma.core.model.threads import on_one_thread
 from mixcma.run.noise import PROPOSALS, generator
@@ -41,11 +42,16 @@ class Explorer:
         self._outcomes: list[Outcome] = []
         self._best: Order = NOTHING_YET
         self._in_vain = 0  # evaluations in a row that brought nothing better
-        self._thetas: list[FloatArray] = []
+        self._earlier: tuple[Sequence[FloatArray], Sequence[Outcome]] = [], []
+        self._fit = Fit([])
         self._fitted_at = 0  # to how many evaluations
         self._longest = min(max(SHORTEST, PER_VARIABLE * features.variables), LONGEST)
         # without floats, most of what a restart would propose is known already
         self.over = features.variables > MOST_VARIABLES or (run > 0 and not len(features.floats))
+
+    def know(self, points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> None:
+        """What came of points (N,) in an earlier search, the most telling first."""
+        self._earlier = points, outcomes
 
     def add(self, point: FloatArray, outcome: Outcome) -> None:
         """A point (N,) was evaluated."""
@@ -70,17 +76,17 @@ class Explorer:
         evaluated = None if self.over else self._evaluated(len(self._points))
         if evaluated is None or len(self._points) < LEAST_POINTS:
             return []
-        thetas, rng = self._fitted(), generator(self._seed, self._run, PROPOSALS, number)
+        fit, rng = self._fitted(), generator(self._seed, self._run, PROPOSALS, number)
         points: list[FloatArray] = []
         for guessed in waiting:
-            evaluated = self._with_guess(evaluated, thetas, guessed)
+            evaluated = self._with_guess(evaluated, fit, guessed)
         while len(points) < min(count, MOST_TOGETHER):
-            predicted = forecast(self._features, evaluated, thetas)
-            point = None if predicted is None else _new_point(predicted, evaluated, rng)
+            predicted = forecast(self._features, evaluated, fit)
+            point = None if predicted is None else _new_point(predicted, evaluated, fit.earlier, rng)
             if point is None:
                 break
             points.append(point)
-            evaluated = self._with_guess(evaluated, thetas, point)
+            evaluated = self._with_guess(evaluated, fit, point)
         return points
 
     def _evaluated(self, count: int) -> Evaluated | None:
@@ -93,7 +99,13 @@ class Explorer:
         known = set(map(id, good))
         return evaluated_from(self._points[:count], [each if id(each) in known else worst for each in outcomes])
 
-    def _fitted(self) -> list[FloatArray]:
+    def _earlier_for(self, evaluated: Evaluated) -> Evaluated | None:
+        """What an earlier search says of points like these: so much of it that all are not too many."""
+        count, constraints = max(0, LONGEST - len(evaluated.points)), evaluated.constraints.shape[1]
+        pairs = [pair for pair in zip(*self._earlier) if len(pair[1].constraints) == constraints][:count]
+        return evaluated_from(*zip(*pairs)) if pairs else None
+
+    def _fitted(self) -> Fit:
         """The parameters of the processes, from as many evaluations as there were at the last step of a schedule."""
         step = LEAST_POINTS
         while math.ceil(PACE * step) <= len(self._points):
@@ -101,11 +113,12 @@ class Explorer:
         if step != self._fitted_at:
             # the first ones may all have failed
             evaluated = next(filter(None, map(self._evaluated, range(step, len(self._points) + 1))))
-            self._thetas, self._fitted_at = fit_thetas(self._features, evaluated), step
-        return self._thetas
+            self._fit = fit_processes(self._features, evaluated, self._earlier_for(evaluated))
+            self._fitted_at = step
+        return self._fit
 
-    def _with_guess(self, evaluated: Evaluated, thetas: Sequence[FloatArray], point: FloatArray) -> Evaluated:
-        predicted = forecast(self._features, evaluated, thetas)
+    def _with_guess(self, evaluated: Evaluated, fit: Fit, point: FloatArray) -> Evaluated:
+        predicted = forecast(self._features, evaluated, fit)
         if predicted is None:
             return evaluated
         value, constraints = predicted.expected(point[None])
@@ -116,11 +129,21 @@ class Explorer:
         )
 
 
-def _new_point(predicted: Forecast, evaluated: Evaluated, rng: np.random.Generator) -> FloatArray | None:
+def _new_point(
+    predicted: Forecast, evaluated: Evaluated, earlier: Evaluated | None, rng: np.random.Generator
+) -> FloatArray | None:
     """The most promising point that is not known, as it would be evaluated."""
-    best = np.lexsort((evaluated.values, evaluated.violations))[:BEST]
-    found = most_promising(predicted, evaluated.points, evaluated.points[best], rng)
+    best = _best(evaluated)
+    if earlier is not None:  # one of each, in turn
+        both = list(itertools.zip_longest(best, _best(earlier)))
+        best = np.array([point for pair in both for point in pair if point is not None][:BEST])
+    found = most_promising(predicted, evaluated.points, best, rng)
     return found[0] if found else None
+
+
+def _best(evaluated: Evaluated) -> FloatArray:
+    points: FloatArray = evaluated.points[np.lexsort((evaluated.values, evaluated.violations))[:BEST]]
+    return points
 
 
 def is_data(outcome: Outcome) -> bool:

@@ -31,7 +31,7 @@ from mixcma.run.outcome import Order, Outcome, Told, interpret, read_outcomes
 from mixcma.run.restarts import allowed_restarts, restart_popsize, start_mean
 from mixcma.run.snapshot import Snapshot, arrays_of, state_from
 from mixcma.run.stream import EXPLORED, Drawn, Stream
-from mixcma.run.warm_start import History, started_at, started_from, warm_start
+from mixcma.run.warm_start import History, checked_history, started_at, started_from, telling, warm_start
 from mixcma.space import Params, Space
 
 DEFAULT_METHOD = "mix"
@@ -207,6 +207,7 @@ class Optimizer:
         self.encoding = Encoding(space, self.method.takes_categories)
         check_categories(self.method, self.encoding)
         self._target, self._restarts = target, allowed_restarts(restarts)
+        history = checked_history(self.encoding, history)
         start = warm_start(self.encoding, history)
         if mean is not None:
             at_mean = started_at(self.encoding, self._latent_mean(mean))
@@ -218,6 +219,8 @@ class Optimizer:
         self._single: dict[int, SingleCandidate] = {}  # drawn alone and not told yet, by identity
         self._begin_run(checked_count("run", run, 0), checked_popsize(popsize), start)
         self._first_popsize = self.popsize
+        self.told_before: Sequence[tuple[Params, Outcome]] = ()
+        self.know(telling(self.encoding, history))
 
     def _begin_run(self, run: int, popsize: int | None, start: Start) -> None:
         self.run = run
@@ -445,6 +448,13 @@ class Optimizer:
         self.monitor.to_beat = min(monitor.to_beat, monitor.best)
         if self.guide is not None and guide is not None:
             self.guide.follow(guide)
+
+    def know(self, told: Sequence[tuple[Params, Outcome]]) -> None:
+        """What is to be known of an earlier search, or of that of a similar problem, the most telling first."""
+        if self.guide is not None:
+            self.told_before = told
+            points = [self.encoding.encode_checked(params) for params, _ in told]
+            self.guide.explorer.know(points, [outcome for _, outcome in told])
 
     def remember(self, params: Params, outcome: Outcome) -> None:
         """Something was evaluated without being asked for: data for the model."""

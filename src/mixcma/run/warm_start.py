@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from mixcma.core.gaussian import Start, start_at
 from mixcma.latent.axis import INITIAL_FRACTION
 from mixcma.latent.encoding import Encoding
+from mixcma.run.explorer import is_data
 from mixcma.run.outcome import Outcome, interpret
 from mixcma.space import Params
 
@@ -20,6 +22,8 @@ History = Iterable[tuple[Mapping[str, Any], float | Outcome | None]]
 # the range (Nomura et al., Warm Starting CMA-ES for Hyperparameter Optimization, AAAI 2021).
 PROMISING = 0.1
 NEIGHBOURHOOD = 0.1
+# So many points of a history are told to the model.
+MOST_TOLD = 100
 # Both values of a variable that has two begin with at least this probability, whatever its mean.
 SMALLEST_START = 0.1
 
@@ -29,10 +33,6 @@ def warm_start(encoding: Encoding, history: History) -> Start:
 
     m = mean of the promising points;  covariance = alpha^2 I + their covariance.
     """
-    if not isinstance(history, Iterable):
-        raise ValueError(
-            f"history: expected pairs of parameters and value, but got {history!r:.80}; write [(params, value), ...]"
-        )
     points = promising(encoding, history)
     choices = encoding.coordinates.choices
     if not points:
@@ -69,11 +69,29 @@ def started_from(encoding: Encoding, point: NDArray[np.float64]) -> Start:
 
 def promising(encoding: Encoding, history: History) -> list[Params]:
     """The best tenth of the points, at least one; failed ones left out."""
-    checked = [_checked(encoding, number, entry) for number, entry in enumerate(history)]
-    succeeded = [(params, outcome) for params, outcome in checked if not outcome.failed]
-    succeeded.sort(key=lambda entry: entry[1].order)
-    count = max(1, round(PROMISING * len(succeeded)))
-    return [params for params, _ in succeeded[:count]]
+    succeeded = _ranked(checked_history(encoding, history))
+    return [params for params, _ in succeeded[: max(1, round(PROMISING * len(succeeded)))]]
+
+
+def telling(encoding: Encoding, history: History) -> list[tuple[Params, Outcome]]:
+    """What a model is told of a history, the most telling first: the best points, and in turn some of every rank."""
+    ranked = [entry for entry in _ranked(checked_history(encoding, history)) if is_data(entry[1])]
+    of_every_rank = np.linspace(len(ranked) - 1, 0, min(MOST_TOLD, len(ranked))).round().astype(int)
+    in_turn = itertools.chain.from_iterable(zip(range(len(ranked)), of_every_rank.tolist()))
+    return [ranked[place] for place in list(dict.fromkeys(in_turn))[:MOST_TOLD]]
+
+
+def _ranked(history: Sequence[tuple[Params, Outcome]]) -> list[tuple[Params, Outcome]]:
+    succeeded = [(params, outcome) for params, outcome in history if not outcome.failed]
+    return sorted(succeeded, key=lambda entry: entry[1].order)
+
+
+def checked_history(encoding: Encoding, history: History) -> list[tuple[Params, Outcome]]:
+    if not isinstance(history, Iterable):
+        raise ValueError(
+            f"history: expected pairs of parameters and value, but got {history!r:.80}; write [(params, value), ...]"
+        )
+    return [_checked(encoding, number, entry) for number, entry in enumerate(history)]
 
 
 def _checked(encoding: Encoding, number: int, entry: object) -> tuple[Params, Outcome]:

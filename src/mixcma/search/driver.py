@@ -289,6 +289,8 @@ def _first_optimizer(
     if isinstance(file, RunFile):
         if file.record is not None:
             optimizer = settings.optimizer(file.record.snapshot_run)
+            if optimizer.run == 0:
+                optimizer.know(file.record.history)
             take_up(account, optimizer, file.record)  # what cannot go on is refused before anything is written
             for name in ("target", "restarts", "cache", "stopping"):
                 file.set(name, settings.to_dict()[name])

@@ -88,6 +88,7 @@ class Record:
     settings: dict[str, Any]
     space: Space
     runs: list[RunRow]
+    history: list[tuple[Params, Outcome]]  # what the model was told of an earlier search
     rows: list[Row]
     generations: list[Generation]
     snapshot: Snapshot
@@ -219,6 +220,7 @@ def _record(path: Path, version: int, tables: dict[str, list[tuple[Any, ...]]]) 
         version=version,
         settings=settings,
         space=space,
+        history=_history_of(space, settings.get("history", [])),
         runs=[RunRow(*row[:-1]) for row in tables["run"]],
         rows=rows,
         generations=generations,
@@ -276,6 +278,17 @@ def row_of(
         raise ValueError(f"evaluation {id} has other parameters than the space")
     given = dict(zip(space.names, values))
     return Row(id, run, generation, slot, given, status, outcome, started, seconds, counted, point)
+
+
+def _history_of(space: Space, entries: object) -> list[tuple[Params, Outcome]]:
+    """A list each of the values of the parameters, the value and the constraints."""
+    if not isinstance(entries, list) or not all(isinstance(entry, list) for entry in entries):
+        raise ValueError(f"the setting history is {entries!r:.80}")
+    told, n = [], len(space)
+    for entry in entries:
+        value, *constraints = _numbers(entry[n:])
+        told.append((space.check_params(dict(zip(space, entry[:n]))), Outcome(value, constraints)))
+    return told
 
 
 def _numbers(values: object) -> tuple[float, ...]:

@@ -74,6 +74,8 @@ class RunFile:
         """Create the file; it appears complete, since it is written under another name and then renamed."""
         for name, value in settings.items():
             self.set(name, value)
+        told = optimizer.told_before
+        self.set("history", [[*p.values(), float(outcome.value), *outcome.constraints] for p, outcome in told])
         self.begin_run(optimizer, 0)
         for slot, params in enumerate(x0):
             self._candidate(0, X0_GENERATION, slot, params, None)

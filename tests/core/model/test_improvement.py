@@ -10,8 +10,9 @@ from scipy.integrate import quad
 
 from mixcma.core.coordinates import cell_centre, cell_index
 from mixcma.core.model.improvement import (
+    Fit,
     box_around,
-    fit_thetas,
+    fit_processes,
     forecast,
     log_improvement,
     most_promising,
@@ -65,7 +66,7 @@ def evaluated(name, kind, seed=1, count=24):
 
 
 def forecast_of(features, data):
-    return forecast(features, data, fit_thetas(features, data))
+    return forecast(features, data, fit_processes(features, data))
 
 
 KINDS = ["none", "some", "nothing feasible"]
@@ -76,7 +77,7 @@ KINDS = ["none", "some", "nothing feasible"]
 def test_the_gradient_of_the_score_is_that_of_differences(name, kind):
     features, data = evaluated(name, kind)
     theta = np.append(expected_theta(features.variables)[:-1], -3.0)  # with some noise, lest nothing is uncertain
-    predicted = forecast(features, data, [theta] * (1 + data.constraints.shape[1]))
+    predicted = forecast(features, data, Fit([theta] * (1 + data.constraints.shape[1])))
     rng, h = np.random.default_rng(2), 1e-6
     assert (predicted.best is None) == (kind == "nothing feasible")
     points = points_of(features, rng, 12)
@@ -179,3 +180,49 @@ def test_a_clear_minimum_is_proposed():
     best = points[np.argsort(data.values)[:8]]
     (first, *_) = most_promising(forecast_of(features, data), data.points, best, np.random.default_rng(10))
     np.testing.assert_allclose(first, [0.5, -0.5, 1.0], atol=0.15)
+
+
+# An earlier search
+
+
+def two_searches(seed, offset=0.0, count=60):
+    """Eight points of a bowl, and many of an earlier search of the same bowl, perhaps with other values."""
+    features, rng = features_of("floats"), np.random.default_rng(seed)
+    points, before = rng.uniform(-2, 2, (8, 3)), rng.uniform(-2, 2, (count, 3))
+    bowl = [((each - [0.5, -0.5, 1.0]) ** 2).sum(axis=1) for each in (points, before)]
+    none = np.zeros((8, 0)), np.zeros((count, 0))
+    return features, Evaluated(points, bowl[0], none[0]), Evaluated(before, bowl[1] + offset, none[1])
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_earlier_search_of_a_similar_problem_is_believed(seed, offset):
+    features, data, earlier = two_searches(seed, offset)
+    fit = fit_processes(features, data, earlier)
+    assert fit.earlier is earlier
+    assert [len(theta) for theta in fit.thetas] == [5]  # three floats, the search and the nugget
+    best = earlier.points[np.argsort(earlier.values)[:8]]
+    (first, *_) = most_promising(forecast(features, data, fit), data.points, best, np.random.default_rng(11))
+    np.testing.assert_allclose(first, [0.5, -0.5, 1.0], atol=0.3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_earlier_search_whose_values_say_nothing_is_not_believed(seed):
+    features, data, earlier = two_searches(seed)
+    shuffled = earlier._replace(values=np.random.default_rng(seed).permutation(earlier.values))
+    alone = fit_processes(features, data)
+    fit = fit_processes(features, data, shuffled)
+    assert fit.earlier is None
+    np.testing.assert_array_equal(fit.thetas, alone.thetas)
+
+
+def test_a_point_of_an_earlier_search_may_be_proposed_again():
+    features = features_of("categories")
+    points = np.unique(points_of(features, np.random.default_rng(12), 40), axis=0)
+    values = -1.0 * (points == points[-1]).sum(axis=1)
+    none = np.zeros((len(points), 0))
+    data = Evaluated(points[:-1][::3], values[:-1][::3] + 0.1, none[:-1][::3])
+    fit = Fit([np.append(expected_theta(features.variables + 1)[:-1], -10.0)], Evaluated(points, values, none))
+    predicted = forecast(features, data, fit)
+    found = most_promising(predicted, data.points, points[-1:].copy(), np.random.default_rng(13))
+    np.testing.assert_array_equal(found[0], points[-1])

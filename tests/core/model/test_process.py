@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from mixcma.core.model.improvement import box_around
 from mixcma.core.model.process import (
@@ -70,6 +71,20 @@ def test_predictions_are_those_of_a_loop():
         expected = np.array([predicted_by_loop(rows, y, theta, at) for at in others])
         np.testing.assert_allclose(means[k], expected[:, 0], rtol=1e-8)
         np.testing.assert_allclose(deviations[k], expected[:, 1], rtol=1e-6)
+
+
+def test_each_value_is_as_probable_as_the_others_say():
+    """The process of all but one point, with the mean and variance of all."""
+    rows, outputs, _ = data(7, n=9)
+    fitted = processes(rows, VARIABLE, outputs, THETAS)
+    for output, (y, theta) in enumerate(zip(outputs, THETAS)):
+        K, mean, variance, expected = covariances(rows, theta), fitted.mean[output], fitted.variance[output], 0.0
+        for i in range(4):
+            others = np.arange(len(y)) != i
+            solved = np.linalg.solve(K[np.ix_(others, others)], np.stack([y[others] - mean, K[others, i]], axis=1))
+            predicted = mean + K[i, others] @ solved[:, 0]
+            expected += norm.logpdf(y[i], predicted, math.sqrt(variance * (K[i, i] - K[i, others] @ solved[:, 1])))
+        assert fitted.log_probability(output, 4) == pytest.approx(expected, rel=1e-8)
 
 
 def test_gradients_are_those_of_differences():

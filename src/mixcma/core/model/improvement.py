@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,16 +45,19 @@ class Box(NamedTuple):
     low: FloatArray  # (numbers,)
     high: FloatArray
     variable: IntArray  # (p,) the variable of each column of `rows`
+    two_searches: bool  # whether there are points of an earlier search too: the last column says which they are
 
-    def rows(self, points: FloatArray) -> FloatArray:
+    def rows(self, points: FloatArray, earlier: bool = False) -> FloatArray:
         """Latent points (n, N) -> (n, p): numbers in units of the box, and 1 / sqrt(2) for the choice of a category.
 
-        So points that differ in a category alone are at the distance 1.
+        So points that differ in a category alone are at the distance 1; and so are those of another search.
         """
         n = self.features.numbers
         parts = [points[:, :n] / (self.high - self.low)]
         for category, K in enumerate(self.features.choices, start=n):
             parts.append((points[:, [category]] == np.arange(K)) / math.sqrt(2.0))
+        if self.two_searches:
+            parts.append(np.full((len(points), 1), float(earlier)))
         return np.concatenate(parts, axis=1)
 
     def settled(self, points: FloatArray) -> FloatArray:
@@ -66,7 +68,7 @@ class Box(NamedTuple):
         return np.where(np.asarray(coordinates.discrete), at_values, inside)
 
 
-def box_around(features: Features, points: FloatArray) -> Box:
+def box_around(features: Features, points: FloatArray, two_searches: bool = False) -> Box:
     coordinates, n = features.coordinates, features.numbers
     low, high = points[:, :n].min(axis=0), points[:, :n].max(axis=0)
     beyond = np.maximum(high - low, 1.0)
@@ -74,7 +76,9 @@ def box_around(features: Features, points: FloatArray) -> Box:
     if coordinates.latent_low is not None and coordinates.latent_high is not None:
         low, high = np.maximum(low, coordinates.latent_low[:n]), np.minimum(high, coordinates.latent_high[:n])
     of_categories = np.repeat(n + np.arange(len(features.choices)), features.choices)
-    return Box(features, low, high, np.concatenate([np.arange(n), of_categories]).astype(np.int64))
+    of_search = [features.variables] if two_searches else []
+    variable = np.concatenate([np.arange(n), of_categories, of_search]).astype(np.int64)
+    return Box(features, low, high, variable, two_searches)
 
 
 class Forecast(NamedTuple):
@@ -144,12 +148,17 @@ def log_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray
     return np.log(sd) + np.where(z > -1.0, np.log(density + near * ndtr(near)), log_far)
 
 
-def forecast(features: Features, evaluated: Evaluated, thetas: Sequence[FloatArray]) -> Forecast | None:
+class Fit(NamedTuple):
+    """The parameters of the processes, one theta for the value and one for each constraint."""
+
+    thetas: list[FloatArray]
+    earlier: Evaluated | None = None  # what is believed of an earlier search
+
+
+def forecast(features: Features, evaluated: Evaluated, fit: Fit) -> Forecast | None:
     """Processes with these parameters, one for the value and one for each constraint; None if one cannot be made."""
-    box = box_around(features, evaluated.points)
-    rows = box.rows(evaluated.points)
-    scaled = [_standard(y) for y in _outputs(evaluated)]
-    fitted = processes(rows, box.variable, [y for y, _, _ in scaled], thetas)
+    box, rows, scaled = _data(features, evaluated, fit.earlier)
+    fitted = processes(rows, box.variable, [y for y, _, _ in scaled], fit.thetas)
     if fitted is None:
         return None
     scales = np.array([(shift, unit) for _, shift, unit in scaled])
@@ -159,11 +168,45 @@ def forecast(features: Features, evaluated: Evaluated, thetas: Sequence[FloatArr
     return Forecast(box, fitted, best, zero[1:], scales)
 
 
-def fit_thetas(features: Features, evaluated: Evaluated) -> list[FloatArray]:
-    """The parameters of the processes."""
-    box = box_around(features, evaluated.points)
-    rows = box.rows(evaluated.points)
-    return [fit_theta(rows, box.variable, _standard(y)[0]) for y in _outputs(evaluated)]
+def fit_processes(features: Features, evaluated: Evaluated, earlier: Evaluated | None = None) -> Fit:
+    """The most probable parameters of the processes.
+
+    Points of an `earlier` search, which may have been of a similar problem only, have a variable that tells them from
+    the others. They are believed if the values that were evaluated, each predicted from all others, are the more
+    probable with them.
+    """
+    alone = _fit(features, evaluated, None)
+    if earlier is None:
+        return alone
+    together = _fit(features, evaluated, earlier)
+    return max(together, alone, key=lambda fit: _plausibility(features, evaluated, fit))
+
+
+def _fit(features: Features, evaluated: Evaluated, earlier: Evaluated | None) -> Fit:
+    box, rows, scaled = _data(features, evaluated, earlier)
+    return Fit([fit_theta(rows, box.variable, y) for y, _, _ in scaled], earlier)
+
+
+def _plausibility(features: Features, evaluated: Evaluated, fit: Fit) -> float:
+    """The logarithm of the probability of the values, each of them predicted from all others."""
+    predicted = forecast(features, evaluated, fit)
+    if predicted is None:
+        return -math.inf
+    n = len(evaluated.values)
+    return predicted.processes.log_probability(0, n) - n * math.log(predicted.scales[0, 1])
+
+
+def _data(
+    features: Features, evaluated: Evaluated, earlier: Evaluated | None
+) -> tuple[Box, FloatArray, list[tuple[FloatArray, float, float]]]:
+    """The box, the rows of all points (those of the earlier search come last), and the outputs in their units."""
+    if earlier is None:
+        box = box_around(features, evaluated.points)
+        return box, box.rows(evaluated.points), [_standard(y) for y in _outputs(evaluated)]
+    together = Evaluated._make(np.concatenate(parts) for parts in zip(evaluated, earlier))
+    box = box_around(features, together.points, two_searches=True)
+    rows = np.concatenate([box.rows(evaluated.points), box.rows(earlier.points, earlier=True)])
+    return box, rows, [_standard(y) for y in _outputs(together)]
 
 
 def _outputs(evaluated: Evaluated) -> list[FloatArray]:

@@ -45,6 +45,15 @@ class Processes(NamedTuple):
             shares.append(1.0 - ((k @ inverse) * k).sum(axis=1))
         return np.array(means), np.sqrt(self.variance[:, None] * _positive(np.array(shares)))
 
+    def log_probability(self, output: int, count: int) -> float:
+        """The log of the probability of the first `count` values of an output, each predicted from all others.
+
+        The value i is expected to be y_i - a_i / (K^-1)_ii, with the variance s^2 / (K^-1)_ii (Dubrule, 1983).
+        """
+        precision = self.inverse[output].diagonal()[:count]
+        off, variance = self.a[output, :count] / precision, self.variance[output] / precision
+        return float(-(np.log(2.0 * math.pi * variance) + off * off / variance).sum() / 2.0)
+
     def gradients(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Rows (m, p) -> expected values and standard deviations, (outputs, m) each; their gradients (outputs, m, p).
 
