@@ -153,10 +153,15 @@ class Campaign:
             self.faults.append(f"kill {self.kills}: {error}")
             return []
 
-    def check_log(self, earlier: list[str], lines: list[str], finished: list[str]) -> None:
-        """What was evaluated since the last kill, against what was before it and what the file had then."""
-        again = set(lines) & set(finished)
-        self.most_repeated = max(self.most_repeated, len(set(lines) & set(earlier)))
+    def check_log(self, earlier: list[str], lines: list[str], finished: list[str], expected: Counter[str]) -> None:
+        """What was evaluated since the last kill, against what was before it and what the file had then.
+
+        The search itself comes to the same point more than once: it is `expected` so many times.
+        """
+        again = [point for point, count in (Counter(lines) + Counter(finished)).items() if count > expected[point]]
+        repeated = Counter(earlier) + Counter(lines) - expected
+        self.most_repeated = max(self.most_repeated, repeated.total() - self.repeated)
+        self.repeated = repeated.total()
         if again:
             self.faults.append(f"after kill {self.kills}: {len(again)} finished evaluations were made again")
 
@@ -164,9 +169,7 @@ class Campaign:
         for name, found, wanted in zip(("candidates", "distributions", "runs"), content(path), whole):
             if found != wanted:
                 self.faults.append(f"in the end: the {name} are not those of the unbroken search")
-        counts = Counter(lines)
-        self.repeated = sum(counts.values()) - len(counts)
-        if counts.keys() != set(expected):
+        if set(lines) != set(expected):
             self.faults.append("in the end: the points that were evaluated are not those of the unbroken search")
 
     def _wait_for_workers(self, mark: str) -> None:
@@ -215,6 +218,7 @@ def killed_search(folder: Path, generations: int, seed: int, kills: int, longest
     (folder / "look").mkdir()
     path, log, whole = folder / "run.db", folder / "log", folder / "whole.db"
     search(whole, folder / "whole.log", generations, seed, 2, 0.0)
+    expected = Counter(logged(folder / "whole.log"))
     campaign, draw, finished, mark = Campaign(), random.Random(seed), list[str](), uuid.uuid4().hex
     begin = command(path, log, generations, seed, 2, SECONDS)
     environment = {**os.environ, MARK: mark}
@@ -225,7 +229,7 @@ def killed_search(folder: Path, generations: int, seed: int, kills: int, longest
             process.stdout.readline()
             running = kill_later(process, path, log, draw, longest)
         lines = logged(log)
-        campaign.check_log(lines[:before], lines[before:], finished)
+        campaign.check_log(lines[:before], lines[before:], finished, expected)
         if not running:  # it came to its end
             break
         finished = campaign.check_kill(path, folder / "look", mark)
@@ -234,7 +238,7 @@ def killed_search(folder: Path, generations: int, seed: int, kills: int, longest
     before = len(logged(log))
     subprocess.run(begin, env=environment, check=True, stdout=subprocess.DEVNULL)
     lines = logged(log)
-    campaign.check_log(lines[:before], lines[before:], finished)
+    campaign.check_log(lines[:before], lines[before:], finished, expected)
     campaign.check_end(path, content(whole), lines, logged(folder / "whole.log"))
     left = sorted(p.name for p in folder.iterdir() if p.name.startswith("run.db") and p.name != "run.db")
     unexpected = [name for name in left if not name.endswith(("-wal", "-shm"))]

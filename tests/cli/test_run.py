@@ -215,14 +215,18 @@ def test_a_run_stopped_and_resumed_ends_like_the_unbroken_one(python_problem, tm
     calls.unlink()
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDWR)
-    command = [sys.executable, "-c", "from mixcma.cli import main; main()", "run", str(path)]
+    command = [sys.executable, "-X", "faulthandler", "-c", "from mixcma.cli import main; main()", "run", str(path)]
     # where the tests run in a shell's background, SIGINT is ignored, and children would inherit that
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     signal.signal(signal.SIGINT, before)
     assert select.select([reading], [], [], 60)[0]
     process.send_signal(number)
-    shown, errors = process.communicate(timeout=60)
+    try:
+        shown, errors = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)  # where it hangs, in the message of the assertion
+        shown, errors = process.communicate(timeout=60)
     os.close(reading)
     pipe.unlink()
     assert process.returncode == 130, errors
