@@ -20,6 +20,8 @@ from mixcma.run.outcome import NOTHING_YET, Order, Outcome
 SHORTEST, LONGEST, PER_VARIABLE, PATIENCE = 100, 200, 10, 30
 # It needs some points to begin with; and it is too slow with more variables or constraints than these.
 LEAST_POINTS, MOST_VARIABLES, MOST_CONSTRAINTS = 4, 80, 30
+# Restarts explore again where there are floats, and at most so many variables: with more it is slow and brings nothing.
+MOST_VARIABLES_AGAIN = 10
 # The parameters of the processes are fitted anew when there are this many times as many points.
 PACE = 1.1
 # At most so many points are proposed together.
@@ -47,7 +49,8 @@ class Explorer:
         self._fitted_at = 0  # to how many evaluations
         self._longest = min(max(SHORTEST, PER_VARIABLE * features.variables), LONGEST)
         # without floats, most of what a restart would propose is known already
-        self.over = features.variables > MOST_VARIABLES or (run > 0 and not len(features.floats))
+        again = len(features.floats) > 0 and features.variables <= MOST_VARIABLES_AGAIN
+        self.over = features.variables > MOST_VARIABLES or (run > 0 and not again)
 
     def know(self, points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> None:
         """What came of points (N,) in an earlier search, the most telling first."""
@@ -81,12 +84,13 @@ class Explorer:
         for guessed in waiting:
             evaluated = self._with_guess(evaluated, fit, guessed)
         while len(points) < min(count, MOST_TOGETHER):
+            if points:
+                evaluated = self._with_guess(evaluated, fit, points[-1])
             predicted = forecast(self._features, evaluated, fit)
             point = None if predicted is None else _new_point(predicted, evaluated, fit.earlier, rng)
             if point is None:
                 break
             points.append(point)
-            evaluated = self._with_guess(evaluated, fit, point)
         return points
 
     def _evaluated(self, count: int) -> Evaluated | None:

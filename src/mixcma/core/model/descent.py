@@ -98,83 +98,77 @@ def _relaxed(scaling: Scaling, quadratic: Quadratic, start: FloatArray) -> list[
 
 def _stepped(scaling: Scaling, quadratic: Quadratic, start: FloatArray) -> FloatArray:
     """Integers and choices, one at a time, each time the change that gains most."""
-    features, (S, s) = scaling.features, (quadratic.S, quadratic.s)
-    coordinates = features.coordinates
+    coordinates = scaling.features.coordinates
     discrete = np.asarray(coordinates.discrete)
     cells = cell_index(coordinates, start)
     if not discrete.any():
         return start.copy()
     z = scaling.rows(start[None])[0][quadratic.others]
-    place = np.full(features.count, -1)
-    place[quadratic.others] = np.arange(len(quadratic.others))
     for _ in range(MOST_STEPS):
-        slope = s + S @ z
-        best_gain, best_cells = -LEAST_GAIN, None
-        if len(features.integers):
-            gain, changed = _best_integer(scaling, S, slope, z, place, cells)
-            if gain < best_gain:
-                best_gain, best_cells = gain, changed
-        for category, K in enumerate(features.choices):
-            gain, changed = _best_choice(scaling, S, slope, place, cells, category, int(K))
-            if gain < best_gain:
-                best_gain, best_cells = gain, changed
-        if best_cells is None:
+        slope = quadratic.s + quadratic.S @ z
+        integer = _best_integer(scaling, quadratic, slope, z, cells)
+        choice = _best_choice(scaling, quadratic, slope, cells)
+        best = min(integer, choice, key=lambda step: step.gain)
+        if not best.gain < -LEAST_GAIN:
             break
-        cells = best_cells
+        cells[best.column] = best.cell
         z = scaling.rows(cell_centre(coordinates, cells)[None])[0][quadratic.others]
     return np.where(discrete, cell_centre(coordinates, cells), start)
 
 
-def _best_integer(
-    scaling: Scaling, S: FloatArray, slope: FloatArray, z: FloatArray, place: IntArray, cells: FloatArray
-) -> tuple[float, FloatArray]:
+class Step(NamedTuple):
+    """Another value for one integer, or another choice for one category."""
+
+    gain: float  # by how much the model changes
+    column: int
+    cell: float
+
+
+NO_STEP = Step(0.0, 0, 0.0)
+
+
+def _best_integer(scaling: Scaling, quadratic: Quadratic, slope: FloatArray, z: FloatArray, cells: FloatArray) -> Step:
     """The best change of one integer: to a neighbour, or to where the model is least along it."""
-    features = scaling.features
-    j, coordinates = features.integers, features.coordinates
-    a = place[j]
-    curvature = S[a, a]
+    coordinates, j = scaling.features.coordinates, scaling.features.integers
+    if not len(j):
+        return NO_STEP
+    a = np.searchsorted(quadratic.others, j)
+    curvature = quadratic.S[a, a]
     there = z[a] - np.where(curvature > 0.0, slope[a] / np.where(curvature > 0.0, curvature, 1.0), 0.0)
-    latent_now = cell_centre(coordinates, cells)
-    latent = latent_now.copy()
+    latent = cell_centre(coordinates, cells)
     latent[j] = np.clip(scaling.origin[j] + there * scaling.spread[j], scaling.low[j], scaling.high[j])
-    least = cell_index(coordinates, latent)
-    best_gain, best = 0.0, cells
-    for candidate in (least, cells - 1.0, cells + 1.0):
-        allowed = (candidate >= 0.0) & (candidate <= coordinates.last)
-        centre = cell_centre(coordinates, np.where(allowed, candidate, cells))[j]
-        one = BEYOND * coordinates.granularity[j]
-        believed = (centre >= scaling.seen_low[j] - one) & (centre <= scaling.seen_high[j] + one)
-        centre = np.where(believed, centre, latent_now[j])
-        d = (centre - scaling.origin[j]) / scaling.spread[j] - z[a]
-        gains = slope[a] * d + 0.5 * curvature * d * d
-        k = int(gains.argmin())
-        if gains[k] < best_gain:
-            best_gain, best = float(gains[k]), cells.copy()
-            best[j[k]] = candidate[j[k]]
-    return best_gain, best
+    candidates = np.stack([cell_index(coordinates, latent), cells - 1.0, cells + 1.0])
+    centres = cell_centre(coordinates, np.clip(candidates, 0.0, coordinates.last))[:, j]
+    d = (centres - scaling.origin[j]) / scaling.spread[j] - z[a]
+    gains = slope[a] * d + 0.5 * curvature * d * d
+    one = BEYOND * coordinates.granularity[j]
+    believed = (centres >= scaling.seen_low[j] - one) & (centres <= scaling.seen_high[j] + one)
+    inside = (candidates[:, j] >= 0.0) & (candidates[:, j] <= coordinates.last[j])
+    gains = np.where(believed & inside, gains, 0.0)
+    which, k = np.unravel_index(gains.argmin(), gains.shape)
+    return Step(float(gains[which, k]), int(j[k]), float(candidates[which, j[k]]))
 
 
-def _best_choice(
-    scaling: Scaling, S: FloatArray, slope: FloatArray, place: IntArray, cells: FloatArray, category: int, K: int
-) -> tuple[float, FloatArray]:
-    """The best change of one category."""
-    features = scaling.features
-    column, present = features.numbers + category, int(cells[features.numbers + category])
-    first = features.first_indicator[category]
-    best_gain, best = 0.0, cells
-    for choice in range(K):
-        if choice == present:
-            continue
-        d = np.zeros(len(slope))
-        if present:
-            d[place[first + present - 1]] = -1.0
-        if choice:
-            d[place[first + choice - 1]] = 1.0
-        gain = float(slope @ d + 0.5 * d @ S @ d)
-        if gain < best_gain:
-            best_gain, best = gain, cells.copy()
-            best[column] = choice
-    return best_gain, best
+def _best_choice(scaling: Scaling, quadratic: Quadratic, slope: FloatArray, cells: FloatArray) -> Step:
+    """The best change of one category: its present indicator goes from one to zero, and that of another choice to one.
+
+    Where the first choice is meant, which has no indicator, only one of the two happens.
+    """
+    features, S = scaling.features, quadratic.S
+    if not len(features.choices):
+        return NO_STEP
+    category = np.repeat(np.arange(len(features.choices)), features.choices - 1)  # of each indicator
+    choice = 1 + np.arange(len(category)) - (features.first_indicator - features.numbers)[category]
+    a = np.arange(features.numbers, features.count) - len(features.floats)  # their places in S
+    present = cells[features.numbers :].astype(np.int64)
+    b = np.maximum(features.first_indicator + present - 1 - len(features.floats), 0)
+    leaving = np.where(present > 0, 0.5 * S[b, b] - slope[b], 0.0)  # (categories,)
+    both = np.where(present[category] > 0, S[a, b[category]], 0.0)
+    entering = leaving[category] + slope[a] + 0.5 * S[a, a] - both  # (indicators,)
+    gains = np.concatenate([leaving, np.where(choice == present[category], 0.0, entering)])
+    k = int(gains.argmin())
+    columns = features.numbers + np.concatenate([np.arange(len(features.choices)), category])
+    return Step(float(gains[k]), int(columns[k]), float(np.append(np.zeros(len(features.choices)), choice)[k]))
 
 
 def _with_floats(scaling: Scaling, quadratic: Quadratic, point: FloatArray) -> FloatArray:

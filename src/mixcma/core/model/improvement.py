@@ -23,7 +23,9 @@ NEAREST, FARTHEST = -3.0, -0.5
 # A point around one of the best has another choice in each category with this probability.
 OTHER_CHOICE = 0.3
 # Climbing takes floats and discrete variables in turn, so often, until less is gained than this.
-TURNS, LEAST_GAIN, STEPS = 3, 1e-2, 18
+TURNS, LEAST_GAIN = 3, 1e-2
+# Floats take at most so many steps, until one gains less than this part of the score.
+STEPS, LEAST_PART = 18, 1e-4
 # Integers with so many values are tried at all of them, others at their neighbours and a few more.
 FEW_VALUES, MORE_VALUES = 12, 4
 # Values farther above the median than this many times the distance from it to the best count as that far.
@@ -309,10 +311,8 @@ def _with_floats(forecast: Forecast, points: FloatArray, scores: FloatArray) -> 
         values, slopes = forecast.gradients(moved)
         return -float(values.sum()), -slopes[:, x].ravel()
 
-    bounds = list(zip(box.low[x], box.high[x])) * len(points)
-    result = minimize(
-        falling, points[:, x].ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
-    )
+    bounds, options = list(zip(box.low[x], box.high[x])) * len(points), {"maxiter": STEPS, "ftol": LEAST_PART}
+    result = minimize(falling, points[:, x].ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     moved = points.copy()
     moved[:, x] = np.clip(result.x.reshape(len(points), -1), box.low[x], box.high[x])
     after = forecast.score(moved)
