@@ -275,7 +275,10 @@ class Guide:
     def _judge(self, kind: str, succeeded: bool | None, feasible: bool) -> None:
         """Whether a proposal of this kind of model is the best so far; None if there was none."""
         if kind != CONSTRAINED:
-            self.trust.judge_proposal(kind, succeeded)
+            if succeeded is None and self.explorer.over and self.trust.may_propose(kind):
+                self.trust.rest(kind)
+            else:
+                self.trust.judge_proposal(kind, succeeded)
         elif succeeded is None:
             self.region.rest()
         else:

@@ -14,6 +14,7 @@ from mixcma.core.model.trust import (
     LEAST_PAIRS,
     LONGEST_PAUSE,
     REMEMBERED,
+    REST,
     Trust,
     places,
 )
@@ -101,6 +102,25 @@ def test_pauses_double_until_a_point_succeeds():
     trust.judge_proposal("full", False)
     trust.judge_proposal("full", None)
     assert trust.may_propose("full")
+
+
+def test_what_has_nothing_new_rests_and_then_proposes_as_before():
+    trust = Trust()
+    for _ in range(3):
+        trust.judge_proposal("full", False)
+        while not trust.may_propose("full"):
+            trust.judge_proposal("full", None)
+    trust.rest("full")
+    for _ in range(REST):
+        assert not trust.may_propose("full")
+        trust.judge_proposal("full", None)
+    assert trust.may_propose("full")
+    trust.judge_proposal("full", False)
+    pause = 0
+    while not trust.may_propose("full"):
+        trust.judge_proposal("full", None)
+        pause += 1
+    assert pause == 8  # the next after 1, 2 and 4
 
 
 def test_each_kind_has_its_own_pause():

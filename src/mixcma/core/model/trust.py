@@ -16,8 +16,9 @@ REMEMBERED, FIRST_TRUST, LEAST_PAIRS = 8, 0.7, 4
 # The share of a generation that is evaluated where trust is at least so much: the most promising candidates, and one
 # that is taken at random.
 EVALUATED = ((0.8, 0.0), (0.6, 0.25), (0.4, 0.5))
-# The model's own points pause for 1, 2, 4, ... generations after each that was not the best so far.
-LONGEST_PAUSE = 64
+# The model's own points pause for 1, 2, 4, ... generations after each that was not the best so far; and for so many if
+# there was nothing new to propose.
+LONGEST_PAUSE, REST = 64, 4
 
 
 class Trust:
@@ -53,6 +54,11 @@ class Trust:
     def may_propose(self, kind: str) -> bool:
         """Whether a model of this kind may propose a point now."""
         return self._pauses.get(kind, [0, 1])[0] == 0
+
+    def rest(self, kind: str) -> None:
+        """A model of this kind had nothing new to propose."""
+        _, length = self._pauses.get(kind, [0, 1])
+        self._pauses[kind] = [REST, length]
 
     def judge_proposal(self, kind: str, succeeded: bool | None) -> None:
         """A generation with a model of this kind is over: whether its point is the best so far, None without one."""
