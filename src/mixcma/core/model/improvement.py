@@ -311,8 +311,10 @@ def _with_floats(forecast: Forecast, points: FloatArray, scores: FloatArray) -> 
         values, slopes = forecast.gradients(moved)
         return -float(values.sum()), -slopes[:, x].ravel()
 
-    bounds, options = list(zip(box.low[x], box.high[x])) * len(points), {"maxiter": STEPS, "ftol": LEAST_PART}
-    result = minimize(falling, points[:, x].ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    result = minimize(
+        falling, points[:, x].ravel(), jac=True, method="L-BFGS-B",
+        bounds=list(zip(box.low[x], box.high[x])) * len(points), options={"maxiter": STEPS, "ftol": LEAST_PART},
+    )  # fmt: skip
     moved = points.copy()
     moved[:, x] = np.clip(result.x.reshape(len(points), -1), box.low[x], box.high[x])
     after = forecast.score(moved)
