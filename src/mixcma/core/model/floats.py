@@ -11,7 +11,7 @@ from scipy.linalg import qr, solve_triangular
 from mixcma.core.model.descent import least_within, limits
 from mixcma.core.model.features import Features, FloatArray, IntArray
 from mixcma.core.model.polynomial import LARGEST_LEVERAGE, RANK_TOLERANCE
-from mixcma.core.model.surrogate import WEIGHT_OF_BEST, Evaluated, above_best, scaling_of
+from mixcma.core.model.surrogate import FARTHEST, WEIGHT_OF_BEST, Evaluated, above_best, scaling_of
 
 # The model is fitted to so many of the best points per coefficient, out of so many times as many of the newest, and
 # needs some more than it has coefficients.
@@ -45,6 +45,8 @@ def proposal_of_floats(features: Features, evaluated: Evaluated) -> FloatArray |
         return None
     scaling = scaling_of(features, points)
     rows = scaling.rows(points)[:, x]
+    if np.abs(rows).max() > FARTHEST:
+        return None
     fits = []
     for products in (False, True) if _has_products(features) else (False,):
         columns = _columns(rows, products)

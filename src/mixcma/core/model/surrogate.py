@@ -27,6 +27,8 @@ COMPRESSION = 30.0
 # Integers count as spread at least over this part of the distance of their values.
 LEAST_INTEGER_SPREAD = 0.3
 LEAST_SPREAD = 1e-12
+# Where features are farther out than this, the squares of a polynomial's columns are no longer floats.
+FARTHEST = 1e75
 # Rankings are compared on the better half, and on no more points than this.
 LEAST_COMPARED, MOST_COMPARED = 6, 120
 
@@ -108,6 +110,8 @@ def fit_surrogate(features: Features, evaluated: Evaluated) -> Surrogate | None:
     points, values, constraints = (part[order] for part in evaluated)
     scaling = scaling_of(features, points)
     rows = scaling.rows(points)
+    if np.abs(rows).max() > FARTHEST:
+        return None
     value, unit = above_best(values)
     units = np.array([unit, *(_typical(np.abs(g)) for g in constraints.T)])
     outputs = np.column_stack([value, constraints / units[1:]])
