@@ -247,6 +247,7 @@ def test_a_signal_in_a_generation_that_costs_nothing_ends_the_search_with_it(
 
 
 SCRIPT = """
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 import math
 from concurrent.futures import ThreadPoolExecutor
 from mixcma import Int, Space, Stopping, minimize
