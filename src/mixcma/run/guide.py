@@ -288,19 +288,19 @@ class Guide:
         """Let the models know the evaluations, where there are enough new ones."""
         if exploring or self._is_due():
             self.refit()
-        if len(self._points) - self._floats_at >= PACE * size_of_floats(self.features):
+        if len(self._points) - self._floats_at >= self._pace(size_of_floats(self.features)):
             self._floats_at, self._with_best_floats = len(self._points), None
 
     def _is_due(self) -> bool:
         """Whether there are enough new evaluations to fit the model anew, or enough of all for a larger one."""
         n, before = len(self._points), self._fitted_at
-        larger = any(before < ENOUGH * size <= n for size in self.features.sizes.values() if size <= self._window)
-        return larger or n - before >= self._pace()
+        sizes = [size for size in self.features.sizes.values() if size <= self._window]
+        larger = any(before < ENOUGH * size <= n for size in sizes)
+        return larger or n - before >= self._pace(max((size for size in sizes if size <= n), default=0))
 
-    def _pace(self) -> float:
-        n = len(self._points)
-        coefficients = max((size for size in self.features.sizes.values() if size <= min(n, self._window)), default=0)
-        return coefficients * min(max(PACE, coefficients * (self._before + n) / LATER), SLOWEST)
+    def _pace(self, coefficients: int) -> float:
+        """After how many evaluations a model with so many coefficients is fitted anew."""
+        return coefficients * min(max(PACE, coefficients * (self._before + len(self._points)) / LATER), SLOWEST)
 
     def _model(self) -> Surrogate | None:
         if self._surrogate is None:

@@ -4,6 +4,7 @@ The files in the order of that document:
 
 - features.py: a latent point as a row of numbers, and the columns of linear, diagonal and full quadratic models
 - polynomial.py: these models, fitted together for all outputs, with honest predictions of the points themselves
+- least_squares.py: how they are fitted
 - sparse.py: a polynomial with the few products that matter
 - floats.py: a polynomial of the floats alone, within points that share their discrete values
 - kriging.py: a smooth interpolation for what is not quadratic

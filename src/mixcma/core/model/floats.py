@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
 
 from mixcma.core.model.descent import least_within, limits
 from mixcma.core.model.features import Features, FloatArray, IntArray
-from mixcma.core.model.polynomial import LARGEST_LEVERAGE, RANK_TOLERANCE
+from mixcma.core.model.least_squares import least_squares
+from mixcma.core.model.polynomial import LARGEST_LEVERAGE
 from mixcma.core.model.surrogate import FARTHEST, WEIGHT_OF_BEST, Evaluated, above_best, scaling_of
 
 # The model is fitted to so many of the best points per coefficient, out of so many times as many of the newest, and
@@ -108,21 +108,14 @@ def _fit(columns: FloatArray, values: FloatArray, group: IntArray, floats: int) 
     total = np.bincount(groups, w)
     means = np.stack([np.bincount(groups, w * column) for column in table.T]) / total
     table = (table - means[:, groups].T) * np.sqrt(w)[:, None]
-    lengths = np.sqrt((table[:, :-1] ** 2).sum(axis=0))
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    Q, R, place = qr(table[:, :-1] / lengths, mode="economic", pivoting=True, check_finite=False)
-    sizes = np.abs(R.diagonal())
-    rank = int((sizes > RANK_TOLERANCE * sizes[0]).sum())
-    Q, c = Q[:, :rank], np.zeros(size)
-    along = Q.T @ table[:, -1]
-    c[place[:rank]] = solve_triangular(R[:rank, :rank], along, check_finite=False)
-    c /= lengths
-    leverage = w / total[groups] + (Q * Q).sum(axis=1)
+    c, own = least_squares(table[:, :-1], table[:, -1:])
+    c = c[:, 0]
+    leverage = w / total[groups] + own
     honest = leverage < LARGEST_LEVERAGE
     compared = honest & (group == 0) if (honest & (group == 0)).sum() >= LEAST_COMPARED else honest
     if not compared.any() or not np.isfinite(c).all():
         return None
-    errors = ((table[:, -1] - Q @ along) / np.sqrt(w))[compared] / (1.0 - leverage[compared])
+    errors = ((table[:, -1] - table[:, :-1] @ c) / np.sqrt(w))[compared] / (1.0 - leverage[compared])
     H = np.diag(2.0 * c[floats : 2 * floats])
     i, j = np.triu_indices(floats, 1)
     if size > 2 * floats:

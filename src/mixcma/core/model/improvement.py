@@ -283,21 +283,22 @@ def _climbed(
     has_floats = len(forecast.box.features.floats) > 0
     rising = np.arange(len(points))
     for _ in range(TURNS):
+        if not len(rising):
+            break
         before = scores[rising]
-        if has_floats and len(rising):
+        if has_floats:
             points[rising], scores[rising] = _with_floats(forecast, points[rising], scores[rising])
-        stepped = []
-        for i in rising:
-            steps = _steps(forecast.box, points[i], rng)
-            if not has_floats:
-                steps = steps[_is_new(forecast.box, steps, seen)]
-            after = forecast.score(steps) if len(steps) else np.array([-math.inf])
-            k = int(after.argmax())
-            if after[k] > scores[i]:
-                points[i], scores[i] = steps[k], after[k]
-                stepped.append(i)
-        gained = scores[rising] - before
-        rising = np.intersect1d(rising[gained >= LEAST_GAIN], stepped).astype(np.int64)
+        of, steps = _steps(forecast.box, points[rising], rng)
+        if not has_floats:
+            new = _is_new(forecast.box, steps, seen)
+            of, steps = of[new], steps[new]
+        after = forecast.score(steps) if len(steps) else np.zeros(0)
+        stepped = np.zeros(len(rising), dtype=bool)
+        for k, i in enumerate(rising):
+            highest = int(np.where(of == k, after, -math.inf).argmax()) if len(after) else 0
+            if (of == k).any() and after[highest] > scores[i]:
+                points[i], scores[i], stepped[k] = steps[highest], after[highest], True
+        rising = rising[stepped & (scores[rising] - before >= LEAST_GAIN)]
     return points
 
 
@@ -322,23 +323,26 @@ def _with_floats(forecast: Forecast, points: FloatArray, scores: FloatArray) -> 
     return np.where(better[:, None], moved, points), np.where(better, after, scores)
 
 
-def _steps(box: Box, point: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """The points that differ from this one in one discrete variable: (m, N)."""
-    coordinates = box.features.coordinates
-    cells = cell_index(coordinates, point)
-    changed = []
-    for j in np.flatnonzero(np.asarray(coordinates.discrete)):
-        last = float(coordinates.last[j])
-        if j >= box.features.numbers or last < FEW_VALUES:
-            others = np.arange(last + 1.0)
-        else:
-            drawn = np.floor(rng.random(MORE_VALUES) * (last + 1.0))
-            others = np.clip(np.append(drawn, [cells[j] - 1.0, cells[j] + 1.0]), 0.0, last)
-        for other in others[others != cells[j]]:
-            moved = cells.copy()
-            moved[j] = other
-            changed.append((j, cell_centre(coordinates, moved)[j]))
-    points = np.repeat(point[None], len(changed), axis=0)
-    for row, (j, centre) in zip(points, changed):
-        row[j] = centre
-    return points
+def _steps(box: Box, points: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """All points that differ from one of these (m, N) in one discrete variable: the row of that one, and they."""
+    coordinates, discrete = box.features.coordinates, np.flatnonzero(np.asarray(box.features.coordinates.discrete))
+    cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
+    has_few = (discrete >= box.features.numbers) | (last[discrete] < FEW_VALUES)
+    few, many = discrete[has_few], discrete[~has_few]
+    counts = last[few].astype(np.int64) + 1
+    parts = []
+    for row, own in enumerate(cells):
+        everywhere = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        drawn = np.floor(rng.random((len(many), MORE_VALUES)) * (last[many, None] + 1.0))
+        neighbours = own[many, None] + np.array([-1.0, 1.0])
+        others = np.clip(np.concatenate([drawn, neighbours], axis=1), 0.0, last[many, None])
+        j = np.concatenate([np.repeat(few, counts), np.repeat(many, others.shape[1])])
+        cell = np.concatenate([everywhere, others.ravel()])
+        new = cell != own[j]
+        parts.append((np.full(new.sum(), row), j[new], cell[new]))
+    of, j, cell = (np.concatenate(part) for part in zip(*parts))
+    changed = np.arange(len(of)), j
+    moved, steps = cells[of], points[of]
+    moved[changed] = cell
+    steps[changed] = cell_centre(coordinates, moved)[changed]
+    return of, steps

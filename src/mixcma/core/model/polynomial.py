@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
 
 from mixcma.core.model.features import Features, FloatArray, IntArray, Kind
+from mixcma.core.model.least_squares import least_squares
 
-# A column adds nothing if less than this part of it is independent of the others; its coefficient is zero.
-RANK_TOLERANCE = 1e-13
 # A point whose prediction follows its own value entirely has no honest prediction.
 LARGEST_LEVERAGE = 1 - 1e-6
 
@@ -51,24 +49,15 @@ def fit_polynomial(
 def fit_columns(
     features: Features, kind: Kind, columns: FloatArray, used: IntArray, outputs: FloatArray, weights: FloatArray
 ) -> Polynomial | None:
-    """Least squares with the roots of weights (n,), by QR of columns of length 1, the most independent ones first.
+    """Least squares with the roots of weights (n,).
 
     The columns that are not `used` have the coefficient zero. The leverage h_i of a point is how much its prediction
     follows its own value; without it, it is predicted as y_i - (y_i - prediction_i) / (1 - h_i).
     """
-    weighted = columns[:, used] * weights[:, None]
-    lengths = np.sqrt((weighted * weighted).sum(axis=0))
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    Q, R, place = qr(weighted / lengths, mode="economic", pivoting=True, check_finite=False)
-    sizes = np.abs(R.diagonal())
-    rank = int((sizes > RANK_TOLERANCE * sizes[0]).sum())
-    Q, kept = Q[:, :rank], place[:rank]
     c = np.zeros((columns.shape[1], outputs.shape[1]))
-    solved = solve_triangular(R[:rank, :rank], Q.T @ (outputs * weights[:, None]), check_finite=False)
-    c[used[kept]] = solved / lengths[kept, None]
+    c[used], leverage = least_squares(columns[:, used] * weights[:, None], outputs * weights[:, None])
     if not np.isfinite(c).all():
         return None
-    leverage = (Q * Q).sum(axis=1)
     rest = np.where(leverage < LARGEST_LEVERAGE, 1 - leverage, np.nan)
     honest = outputs - (outputs - columns @ c) / rest[:, None]
     return Polynomial(features, kind, c, honest)
