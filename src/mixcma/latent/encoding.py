@@ -21,7 +21,7 @@ from mixcma.core.coordinates import (
 from mixcma.core.stopping import LARGEST_SCALE
 from mixcma.latent.axis import Axis, axis
 from mixcma.latent.decoder import Decoder, values_of
-from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Variable, invalid
 
 FloatArray = NDArray[np.float64]
 
@@ -63,6 +63,7 @@ class Encoding:
         self.coordinates = _coordinates(self.axes)
         self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
         self._decoder = Decoder(space, self.names, self.axes)
+        self._positions = [(name, _position(space[name], line)) for name, line in zip(self.names, self.axes)]
 
     @property
     def dimension(self) -> int:
@@ -99,13 +100,9 @@ class Encoding:
 
     def encode_checked(self, params: Params) -> FloatArray:
         """The same for `params` that are known to be of the space, with the types that it gives them."""
-        return np.array([a.latent(self._position(name, a, params[name])) for name, a in zip(self.names, self.axes)])
-
-    def _position(self, name: str, line: Axis, value: Value) -> float:
-        variable = self.space[name]
-        if line.category or isinstance(variable, Categorical):
-            return float(values_of(variable).index(value))
-        return line.position(value)
+        t = np.array([position(params[name]) for name, position in self._positions], dtype=np.float64)
+        latent: FloatArray = (t - self.coordinates.origin) / self.coordinates.scale
+        return latent
 
     def encode_mean(self, mean: Mapping[str, float]) -> FloatArray:
         """The latent point (N,) of an initial mean; names left out keep their own."""
@@ -117,6 +114,13 @@ class Encoding:
             if name in self._axis_of:
                 t[name] = _start(self.space[name], self._axis_of[name], checked)
         return np.array([a.latent(t.get(name, a.mean)) for name, a in zip(self.names, self.axes)])
+
+
+def _position(variable: Variable, line: Axis) -> Callable[[Any], float]:
+    """The function that gives the t of a value."""
+    if line.category or isinstance(variable, Categorical):
+        return values_of(variable).index
+    return line.position if line.log or line.cells else float
 
 
 def _start(variable: Variable, line: Axis, mean: float) -> float:

@@ -29,6 +29,7 @@ from mixcma.run.guesses import guess_between
 from mixcma.run.outcome import NOTHING_YET, Order, Outcome, Told
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 # Which candidates (L,) were evaluated before, and cost nothing.
 Known = Callable[[Sample], NDArray[np.bool_]]
 
@@ -61,6 +62,13 @@ class Proposal(NamedTuple):
     kind: str
 
 
+class Prediction(NamedTuple):
+    """All candidates of a generation, the best first, as a model predicts."""
+
+    by: Surrogate
+    order: IntArray  # (L,)
+
+
 class Plan(NamedTuple):
     """A generation: all its candidates, and which of them are evaluated."""
 
@@ -70,7 +78,7 @@ class Plan(NamedTuple):
     free: set[int]  # those of them whose outcome is known
     proposed: tuple[int, ...] = ()  # the candidates that are points of the model's own: the last ones
     asked: Mapping[str, Sequence[int]] = {}  # the quadratic models that were asked: which of `proposed` are theirs
-    predicted: FloatArray | None = None  # (L,) the place of each candidate as predicted; None without a model
+    predicted: Prediction | None = None  # None without a model
     exploring: bool = False  # whether the run explores: the other candidates are of no account
 
 
@@ -97,6 +105,7 @@ class Guide:
         self._stacked_up_to = 0
         self._surrogate: Surrogate | None = None
         self._fitted_at = 0  # how many evaluations there were
+        self._with_least: tuple[Surrogate, FloatArray, FloatArray | None] | None = None  # of which model, from where
         self._with_best_floats: tuple[FloatArray | None] | None = None  # None if it is not known yet
         self._floats_at = 0  # how many evaluations it is made of
         self._before = 0  # evaluations of earlier runs
@@ -132,8 +141,8 @@ class Guide:
         local = self._proposals(surrogate)
         sample, proposed = self._with_points(state, sample, [point for point, _ in local])
         points = self._settled(sample)
-        value, violation = surrogate.predict(points)
-        order = np.lexsort((value, violation))
+        predicted = _predict(surrogate, points)
+        order = predicted.order
         free = set(np.flatnonzero(known(sample)).tolist())
         queue = [i for i in dict.fromkeys([AT_RANDOM % L, *proposed, *order.tolist()]) if i not in free]
         needed = {i if i < L else i - len(proposed) for i in including} - free
@@ -141,7 +150,7 @@ class Guide:
         trusted = 0 if proposed and surrogate.constrained else self.trust.wanted(L)
         costing = queue[: max(trusted, len(proposed) + 1, at_least, furthest)]
         asked = self._asked(surrogate, local, proposed)
-        return Plan(sample, points, sorted([*costing, *free]), free, proposed, asked, places(order))
+        return Plan(sample, points, sorted([*costing, *free]), free, proposed, asked, predicted)
 
     def _exploring(
         self, surrogate: Surrogate, state: State, sample: Sample, number: int, at_least: int, including: Collection[int]
@@ -233,7 +242,7 @@ class Guide:
             came = (
                 np.lexsort(tuple(np.array([outcomes[k].order for k in drawn]).T[::-1])) if drawn else np.zeros(0, int)
             )
-            self.trust.judge(plan.predicted[[plan.chosen[k] for k in drawn]], places(came))
+            self.trust.judge(places(plan.predicted.order)[[plan.chosen[k] for k in drawn]], places(came))
             self._judge_proposals(plan, outcomes, best_before)
         self._keep_up()
         if len(plan.chosen) < len(plan.points) and all(outcome.failed for outcome in outcomes):
@@ -349,10 +358,16 @@ class Guide:
         for kind in self._kinds(surrogate):
             if not self.trust.may_propose(kind):
                 continue
-            point = self._floats() if kind == FLOATS else proposal(surrogate, self._best[1])
+            point = self._floats() if kind == FLOATS else self._least(surrogate, self._best[1])
             if point is not None and not self._is_known(surrogate, point, found):
                 found.append(Proposal(point, kind))
         return found
+
+    def _least(self, surrogate: Surrogate, best: FloatArray) -> FloatArray | None:
+        """The point where the polynomial is least."""
+        if self._with_least is None or self._with_least[0] is not surrogate or self._with_least[1] is not best:
+            self._with_least = surrogate, best, proposal(surrogate, best)
+        return self._with_least[2]
 
     def _floats(self) -> FloatArray | None:
         """The best point with its floats where a model of them alone is least."""
@@ -394,9 +409,10 @@ class Guide:
 
     def _is_known(self, surrogate: Surrogate, point: FloatArray, found: list[Proposal]) -> bool:
         """Whether the point, but for rounding, is among the newest or among those that were found."""
-        apart = np.abs(np.array([*self._newest(), *(other for other, _ in found)]) - point)
-        apart[:, : self.features.numbers] /= surrogate.scaling.spread[: self.features.numbers]
-        return bool((apart.max(axis=1) <= SAME).any())
+        same = np.full(len(point), SAME)
+        same[: self.features.numbers] *= surrogate.scaling.spread[: self.features.numbers]
+        others = [self._newest(), *(other[None] for other, _ in found)]
+        return any(bool((np.abs(points - point) <= same).all(axis=1).any()) for points in others)
 
     def _newest(self) -> FloatArray:
         """The newest points (n, N)."""
@@ -427,11 +443,18 @@ class Guide:
         best = plan.chosen[min(range(len(outcomes)), key=lambda k: outcomes[k].order)]
         surrogate = self._model()
         if len(plan.chosen) < L and surrogate is not None and np.isfinite(values[best]):
-            predicted, broken = surrogate.predict(plan.points)
-            guess_between(np.lexsort((predicted, broken)), plan.chosen, values, violations)
+            predicted = plan.predicted
+            if predicted is None or predicted.by is not surrogate:  # what came has changed the model
+                predicted = _predict(surrogate, plan.points)
+            guess_between(predicted.order, plan.chosen, values, violations)
         violated = violations if violations.any() else None
         value, violation = float(values[best]), float(violations[best])
         return Told(values, violated, failures, best, value, violation, len(plan.chosen))
+
+
+def _predict(surrogate: Surrogate, points: FloatArray) -> Prediction:
+    value, violation = surrogate.predict(points)
+    return Prediction(surrogate, np.lexsort((value, violation)))
 
 
 def _is_known_locally(model: Local, known: FloatArray, point: FloatArray) -> bool:

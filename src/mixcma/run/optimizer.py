@@ -27,7 +27,7 @@ from mixcma.run.arguments import (
 from mixcma.run.guide import Guide, Known, Plan
 from mixcma.run.monitor import RunMonitor
 from mixcma.run.noise import NoiseSource, fresh_seed
-from mixcma.run.outcome import Order, Outcome, Told, interpret, read_outcomes
+from mixcma.run.outcome import Order, Outcome, Told, gather, interpret, read_outcomes
 from mixcma.run.restarts import allowed_restarts, restart_popsize, start_mean
 from mixcma.run.snapshot import Snapshot, arrays_of, state_from
 from mixcma.run.stream import EXPLORED, Drawn, Stream
@@ -374,7 +374,7 @@ class Optimizer:
         draw = asked[0]._draw
         by_one = bool(self._x0) or draw.plan is not None
         outcomes = [interpret(each) for each in given] if by_one else []  # once: constraints may be an iterator
-        told = read_outcomes(outcomes if by_one else given)
+        told = gather(outcomes) if by_one else read_outcomes(given)
         self._record(asked, told)
         self._asked, self._told = None, {}
         if self._x0:

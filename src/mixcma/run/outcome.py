@@ -49,6 +49,8 @@ class Outcome:
         """The total violation, sum max(0, g); 0 where feasible, infinite where failed."""
         if self.failed:
             return math.inf
+        if not self.constraints:
+            return 0.0
         return sum((max(0.0, g) for g in self.constraints), 0.0)
 
     @property
@@ -168,10 +170,14 @@ def read_outcomes(given: Sequence[object]) -> Told:
         values = np.array(given)
         best = int(values.argmin())
         return Told(values, None, 0, best, float(values[best]), 0.0, len(given))
-    outcomes = [interpret(value) for value in given]
+    return gather([interpret(value) for value in given])
+
+
+def gather(outcomes: Sequence[Outcome]) -> Told:
+    """Outcomes that have been interpreted -> arrays."""
     values = np.array([outcome.value for outcome in outcomes])
     violations = np.array([outcome.violation for outcome in outcomes])
     failures = sum(outcome.failed for outcome in outcomes)
     best = int(np.lexsort((values, violations))[0])
     violated = violations if violations.any() else None
-    return Told(values, violated, failures, best, float(values[best]), float(violations[best]), len(given))
+    return Told(values, violated, failures, best, float(values[best]), float(violations[best]), len(outcomes))
