@@ -18,6 +18,9 @@ from mixcma.core.model.surrogate import Evaluated
 
 # Points that are looked at first: half of them anywhere, half around the best few; then the best are climbed from.
 LOOKED_AT, AROUND, CLIMBED = 400, 5, 3
+# Under constraints so many more climbs begin at the best point with one or two discrete variables changed: an integer
+# of more than a few values by at most FARTHEST_STEP.
+OTHER_VALUES, FARTHEST_STEP = 3, 2
 # How far around, as a part of the box: 10 to the power of these.
 NEAREST, FARTHEST = -3.0, -0.5
 # A point around one of the best has another choice in each category with this probability.
@@ -242,8 +245,10 @@ def most_promising(
     if not len(box.features.floats):
         points = points[_is_new(box, points, seen)]
     scores = forecast.score(points)
-    tops = np.argsort(-scores, kind="stable")[:CLIMBED]
-    found = _climbed(forecast, seen, points[tops], scores[tops], rng)
+    starts = points[np.argsort(-scores, kind="stable")[:CLIMBED]]
+    if len(forecast.limits) and len(box.features.floats):
+        starts = np.concatenate([starts, _with_other_values(box, best[0], rng)])
+    found = _climbed(forecast, seen, starts, forecast.score(starts), rng)
     found = found[np.argsort(-forecast.score(found), kind="stable")] if len(found) else found
     return [point for point in found if _is_new(box, point[None], seen)[0]]
 
@@ -268,6 +273,25 @@ def _around(box: Box, best: FloatArray, rng: np.random.Generator) -> FloatArray:
     other = rng.random((m, len(box.features.choices))) < OTHER_CHOICE
     points[:, n:] = np.where(other, _choices(box, m, rng), points[:, n:])
     return points
+
+
+def _with_other_values(box: Box, best: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The best point (N,) with one or two discrete variables changed: (m, N).
+
+    What the constraints allow the floats is another matter there, so no step from the best point leads to it.
+    """
+    coordinates = box.features.coordinates
+    discrete = np.flatnonzero(np.asarray(coordinates.discrete))
+    points = np.repeat(best[None], OTHER_VALUES if len(discrete) else 0, axis=0)
+    cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
+    for row in cells:
+        for j in rng.choice(discrete, size=min(len(discrete), int(rng.integers(1, 3))), replace=False):
+            if j >= box.features.numbers or last[j] < FEW_VALUES:
+                row[j] = (row[j] + rng.integers(1, int(last[j]) + 1)) % (last[j] + 1.0)
+            else:
+                step = rng.integers(1, FARTHEST_STEP + 1) * rng.choice([-1, 1])
+                row[j] = np.clip(row[j] + step, 0.0, last[j])
+    return np.where(np.asarray(coordinates.discrete), cell_centre(coordinates, cells), points)
 
 
 def _choices(box: Box, m: int, rng: np.random.Generator) -> FloatArray:
