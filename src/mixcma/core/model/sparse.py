@@ -39,24 +39,31 @@ def _products(weighted: FloatArray, y: FloatArray, diagonal: int) -> IntArray:
     The largest of m correlations with n random numbers is about sqrt(2 log(m) / n): one that is larger counts.
     """
     n, most = len(y), int(len(y) / POINTS_PER_COEFFICIENT)
-    Q, _ = np.linalg.qr(weighted[:, :diagonal])
+    Q, _ = np.linalg.qr(weighted[:, :diagonal])  # what the model has, made orthonormal
     products = weighted[:, diagonal:]
-    lengths = np.sqrt((products * products).sum(axis=0))
-    rest, left = y - Q @ (Q.T @ y), products - Q @ (Q.T @ products)
-    chosen: list[int] = []
+    length_sq = _squares(products)
+    left_sq = length_sq - _squares(Q.T @ products)  # of what is left of each product
+    rest = y - Q @ (Q.T @ y)
+    chosen = np.zeros(0, dtype=np.int64)
     while diagonal + len(chosen) < most:
-        size = np.sqrt((left * left).sum(axis=0))
-        new = size > LEAST_LENGTH * lengths
-        correlation = np.abs(rest @ left) / np.where(new, size * math.sqrt(float(rest @ rest) or 1.0), np.inf)
+        left_sq[chosen] = 0.0
+        new = left_sq > LEAST_LENGTH**2 * length_sq
+        size = np.where(new, np.sqrt(np.maximum(left_sq, 0.0)) * math.sqrt(float(rest @ rest) or 1.0), np.inf)
+        correlation = np.abs(rest @ products) / size
         chance = math.sqrt(2.0 * math.log(max(len(size), 2)) / (n - diagonal - len(chosen)))
         matter = np.flatnonzero(correlation > chance)
         if not len(matter):
             break
         best = matter[np.argsort(-correlation[matter], kind="stable")]
         best = best[: min(math.ceil(PART * len(matter)), most - diagonal - len(chosen))]
-        chosen.extend(best.tolist())
-        added, _ = np.linalg.qr(left[:, best])
+        added, _ = np.linalg.qr(products[:, best] - Q @ (Q.T @ products[:, best]))
+        Q, chosen = np.concatenate([Q, added], axis=1), np.append(chosen, best)
         rest = rest - added @ (added.T @ rest)
-        left = left - added @ (added.T @ left)
-        left[:, chosen] = 0.0
-    return np.sort(np.array(chosen, dtype=np.int64))
+        left_sq = left_sq - _squares(added.T @ products)
+    return np.sort(chosen)
+
+
+def _squares(columns: FloatArray) -> FloatArray:
+    """The squared lengths."""
+    lengths_sq: FloatArray = np.einsum("ij,ij->j", columns, columns)
+    return lengths_sq
