@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def test_a_generation_may_be_told_in_parts_and_in_any_order(method):
             tell(parts, waiting[:some])
             waiting = waiting[some:]
         assert same_state(whole.state, parts.state)
-        assert whole.best == parts.best
+        assert whole.best._replace(evaluation=0) == parts.best._replace(evaluation=0)  # they were told in other orders
     assert whole.evaluations == parts.evaluations
 
 
@@ -73,7 +75,7 @@ def test_what_cannot_be_told_is_refused_and_changes_nothing():
     for told in (candidates[0], alone):
         with pytest.raises(ValueError, match=r"told|wait for their values"):
             tell(optimizer, [told])
-    assert optimizer.evaluations == 1  # a generation counts once it is complete
+    assert optimizer.evaluations == 2
 
 
 # One at a time
@@ -191,3 +193,100 @@ def test_single_candidates_of_an_earlier_run_still_count():
     optimizer.tell([first], [-7.0])
     assert optimizer.evaluations == before + 1
     assert optimizer.best.value == -7.0
+
+
+def ellipsoid(params):
+    return sum((x - 1.3) ** 2 * 10 ** (0.75 * i) for i, x in enumerate(params.values()))
+
+
+@pytest.mark.parametrize("method", ["mix", "mix-without-model", "catmargin", "margin"])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_generation_may_wait_while_single_candidates_are_learnt_from(method, seed):
+    """Its candidates are then expressed in the state that these have led to."""
+    optimizer = Optimizer(Space({f"x{i}": Float(-5, 5) for i in range(5)}), method=method, seed=seed)
+    while not optimizer.stop and optimizer.evaluations < 3000 and not (optimizer.best and optimizer.best.value < 1e-8):
+        generation = optimizer.ask()
+        for _ in range(40):
+            if not optimizer.stop:
+                (single,) = optimizer.ask(1)
+                optimizer.tell([single], [ellipsoid(single.params)])
+        optimizer.tell(generation, [ellipsoid(candidate.params) for candidate in generation])
+    assert optimizer.best.value < 1e-8
+
+
+def test_what_was_told_counts_at_once():
+    optimizer = Optimizer(SPACE, seed=1)
+    candidates = optimizer.ask()
+    optimizer.tell(candidates[2:4], [5.0, 4.0])
+    assert (optimizer.evaluations, optimizer.best.value, optimizer.best.evaluation) == (2, 4.0, 2)
+    optimizer.tell(candidates[:1], [None])
+    assert (optimizer.evaluations, optimizer.failures) == (3, 1)
+    rest = [candidates[1], *candidates[4:]]
+    optimizer.tell(rest, [6.0] * len(rest))
+    assert (optimizer.evaluations, optimizer.failures, optimizer.generation) == (len(candidates), 1, 1)
+    assert optimizer.best.params == candidates[3].params
+
+
+@pytest.mark.parametrize("method", ["mix", "mix-without-model"])
+def test_a_generation_whose_run_has_ended_meanwhile_still_counts(method):
+    optimizer = Optimizer(Space({"x": Float(0, 1)}), seed=1, method=method, restarts=True)
+    candidates = optimizer.ask()
+    optimizer.tell(candidates[:1], [-7.0])
+    while optimizer.run == 0:
+        optimizer.tell(optimizer.ask(1), [1.0])
+    assert optimizer.best.value == -7.0
+    before = optimizer.evaluations
+    optimizer.tell(candidates[1:], [-8.0] * (len(candidates) - 1))
+    assert (optimizer.best.value, optimizer.evaluations) == (-8.0, before + len(candidates) - 1)
+    with pytest.raises(ValueError, match="expected candidates that wait"):
+        optimizer.tell(candidates[1:2], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("candidates", "values", "message"),
+    [
+        (lambda asked: asked, 1.0, "expected a list of candidates and a list of values, but got 1.0 as values"),
+        (lambda asked: asked[0], [1.0], "but got Candidate.* as candidates; write tell"),
+        (lambda asked: dict(asked[0].params), [1.0], "but got {.* as candidates; write tell"),
+        (lambda asked: [None], [1.0], "tell: expected candidates, and dicts of parameters .* but got None"),
+    ],
+)
+def test_what_is_no_list_of_candidates_is_refused(candidates, values, message):
+    optimizer = Optimizer(SPACE, seed=1)
+    asked = optimizer.ask(1)
+    with pytest.raises(ValueError, match=message):
+        optimizer.tell(candidates(asked), values)
+    optimizer.tell(asked, [1.0])
+
+
+def test_the_points_of_x0_are_told_before_others_are_asked_for():
+    optimizer = Optimizer(SPACE, seed=1, x0=Optimizer(SPACE, seed=2).ask(1)[0].params)
+    with pytest.raises(RuntimeError, match="without a number, and tell their values"):
+        optimizer.ask(1)
+    points = optimizer.ask()
+    with pytest.raises(RuntimeError, match="they have been given out: tell their values"):
+        optimizer.ask(1)
+    optimizer.tell(points, [1.0])
+    assert len(optimizer.ask(1)) == 1
+
+
+@pytest.mark.parametrize("target", ["1", True, math.nan])
+def test_a_target_that_is_no_number_is_refused(target):
+    with pytest.raises(ValueError, match="target: expected a number or None"):
+        Optimizer(SPACE, target=target)
+
+
+def test_a_history_that_is_no_list_is_refused_and_none_is_none():
+    with pytest.raises(ValueError, match="history: expected pairs of parameters and value, but got"):
+        Optimizer(SPACE, history="run.db")
+    assert Optimizer(SPACE, seed=1, history=None).ask()[0].params == Optimizer(SPACE, seed=1).ask()[0].params
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-300, 1e-160, 1e160])
+def test_a_history_of_quite_another_size_does_no_harm(size):
+    history = [({"x": -1 + i / 10, "y": -3 + i / 5}, size * (i % 7)) for i in range(30)]
+    optimizer = Optimizer(Space({"x": Float(-1, 2), "y": Float(-3, 3)}), seed=3, history=history)
+    while optimizer.evaluations < 40:
+        candidates = optimizer.ask()
+        optimizer.tell(candidates, [1.0 + c.params["x"] ** 2 + c.params["y"] ** 2 for c in candidates])
+    assert optimizer.best.value < 1.0001

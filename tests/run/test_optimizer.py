@@ -93,7 +93,7 @@ def test_telling_in_any_order_equals_telling_in_order(method):
         shuffle(candidates)
         shuffled.tell(candidates, [bowl(c.params) for c in candidates])
         assert same_state(ordered.state, shuffled.state)
-    assert ordered.best == shuffled.best
+    assert ordered.best._replace(evaluation=0) == shuffled.best._replace(evaluation=0)  # counted as they were told
 
 
 @pytest.mark.parametrize("collect", [list, tuple, iter], ids=["list", "tuple", "iterator"])
@@ -137,9 +137,12 @@ REFUSED = {
     "of another optimizer": (lambda c, other, old: [*c[1:], other[0]], "expected candidates that wait"),
     "of the last generation": (lambda c, other, old: [*c[:-1], old[-1]], "expected candidates that wait"),
     "dicts of other parameters": (lambda c, other, old: [*c[1:], {"z": 1.0}], "'z'"),
-    "tuples of parameters": (lambda c, other, old: [tuple(x.params.values()) for x in c], "expected a mapping"),
-    "strings": (lambda c, other, old: ["a"] * len(c), "expected a mapping"),
-    "None": (lambda c, other, old: [None] * len(c), "expected a mapping"),
+    "tuples of parameters": (
+        lambda c, other, old: [tuple(x.params.values()) for x in c],
+        "points of your own, but got",
+    ),
+    "strings": (lambda c, other, old: ["a"] * len(c), "points of your own, but got"),
+    "None": (lambda c, other, old: [None] * len(c), "points of your own, but got"),
 }
 
 
@@ -170,7 +173,7 @@ def test_a_generation_may_be_told_in_parts(method):
         assert parts.generation == before + 1
         assert parts.evaluations == whole.evaluations
         assert same_state(parts.state, whole.state)
-        assert parts.best == whole.best
+        assert parts.best._replace(evaluation=0) == whole.best._replace(evaluation=0)
 
 
 @pytest.mark.parametrize("count", [0, 5, 7])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import signal
 import subprocess
 import sys
@@ -249,6 +250,7 @@ def test_a_signal_in_a_generation_that_costs_nothing_ends_the_search_with_it(
 SCRIPT = """
 import signal; signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 import math
+import random
 from concurrent.futures import ThreadPoolExecutor
 from mixcma import Int, Space, Stopping, minimize
 from mixcma.run.optimizer import Optimizer
@@ -290,3 +292,17 @@ def test_a_process_whose_search_costs_nothing_ends_when_it_is_told_to(number, as
             assert process.communicate(timeout=60)[0] == "interrupted\n"
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("method", ["mix", "mix-without-model"])
+def test_failures_that_are_remembered_do_not_end_a_search(method):
+    """Half of the points of a space without floats fail; generations of known failures alone come again and again."""
+    for seed in range(8):
+        drawn = random.Random(seed)
+
+        def sometimes(params, drawn=drawn):
+            return None if drawn.random() < 0.5 else float(params["n"] ** 2 + params["m"] ** 2 + params["b"])
+
+        space = Space({"n": Int(0, 20), "m": Int(0, 30), "b": Bool()})
+        result = minimize(sometimes, space, budget=150, seed=seed, method=method)
+        assert (result.evaluations, result.stop.name) == (150, "budget")

@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from mixcma.core.methods import METHODS, Margin, Method
+from mixcma.core.methods import METHODS, Margin, Method, Mix
 from mixcma.core.stopping import Stopping
 from mixcma.latent.encoding import Encoding
 from mixcma.space import Params, Space
@@ -39,6 +39,8 @@ def checked_method(method: object) -> Method:
     if not isinstance(method, Method):
         known = ", ".join(repr(name) for name in METHODS)
         raise ValueError(f"method: expected one of {known} or a method object, but got {method!r}; choose one")
+    if isinstance(method, Mix) and not isinstance(method.model, bool):
+        raise ValueError(f"model of Mix: expected True or False, but got {method.model!r}; leave it out")
     if isinstance(method, Margin) and method.alpha is not None:
         alpha = method.alpha
         if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 0.5:
@@ -68,6 +70,14 @@ def checked_count(name: str, count: object, least: int) -> int:
             f"{name}: expected an integer of at least {least}, but got {count!r}; pass {name}={max(nearest, least)}"
         )
     return int(count)
+
+
+def checked_target(target: object) -> float | None:
+    if target is None:
+        return None
+    if isinstance(target, bool) or not isinstance(target, Real) or math.isnan(target):
+        raise ValueError(f"target: expected a number or None, but got {target!r}; leave it out")
+    return float(target)
 
 
 def checked_seed(seed: object) -> int:

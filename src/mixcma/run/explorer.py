@@ -28,6 +28,8 @@ PACE = 1.1
 MOST_TOGETHER = 8
 # So many of the best points are looked around.
 BEST = 8
+# Values of an earlier search that are all so many times as large, or as small, are of no use.
+MOST_TIMES = 1e50
 # Larger numbers are no data for a model.
 LARGEST = 1e150
 
@@ -107,7 +109,8 @@ class Explorer:
         """What an earlier search says of points like these: so much of it that all are not too many."""
         count, constraints = max(0, LONGEST - len(evaluated.points)), evaluated.constraints.shape[1]
         pairs = [pair for pair in zip(*self._earlier) if len(pair[1].constraints) == constraints][:count]
-        return evaluated_from(*zip(*pairs)) if pairs else None
+        earlier = evaluated_from(*zip(*pairs)) if pairs else None
+        return None if earlier is None or _of_other_size(earlier.values, evaluated.values) else earlier
 
     def _fitted(self) -> Fit:
         """The parameters of the processes, from as many evaluations as there were at the last step of a schedule."""
@@ -131,6 +134,12 @@ class Explorer:
             np.append(evaluated.values, value),
             np.concatenate([evaluated.constraints, constraints[None]]),
         )
+
+
+def _of_other_size(earlier: FloatArray, values: FloatArray) -> bool:
+    """Whether the values of another search are so large or small that they have nothing to do with these."""
+    sizes = sorted((float(np.abs(earlier).max()), float(np.abs(values).max())))
+    return 0.0 < sizes[0] * MOST_TIMES < sizes[1]
 
 
 def _new_point(

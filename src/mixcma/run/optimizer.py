@@ -23,6 +23,7 @@ from mixcma.run.arguments import (
     checked_seed,
     checked_space,
     checked_stopping,
+    checked_target,
 )
 from mixcma.run.guide import Guide, Known, Plan
 from mixcma.run.monitor import RunMonitor
@@ -52,6 +53,7 @@ class Draw(NamedTuple):
 
     run: int
     generation: int
+    state: State  # that they were drawn from
     sample: Sample
     penalty: NDArray[np.float64] | float
     plan: Plan | None  # where the model has chosen which are evaluated
@@ -108,8 +110,8 @@ class SingleCandidate(Candidate):
 
     __slots__ = ("drawn",)
 
-    def __init__(self, drawn: Drawn, sample: Sample) -> None:
-        super().__init__(drawn.params, 0, Draw(drawn.run, drawn.generation, sample, 0.0, None))
+    def __init__(self, drawn: Drawn, draw: Draw) -> None:
+        super().__init__(drawn.params, 0, draw)
         self.drawn = drawn
 
     @property
@@ -206,7 +208,7 @@ class Optimizer:
         self.stopping = checked_stopping(stopping)
         self.encoding = Encoding(space, self.method.takes_categories)
         check_categories(self.method, self.encoding)
-        self._target, self._restarts = target, allowed_restarts(restarts)
+        self._target, self._restarts = checked_target(target), allowed_restarts(restarts)
         history = checked_history(self.encoding, history)
         start = warm_start(self.encoding, history)
         if mean is not None:
@@ -217,6 +219,7 @@ class Optimizer:
         self.best: Best | None = None
         self._x0 = checked_points(space, x0)
         self._single: dict[int, SingleCandidate] = {}  # drawn alone and not told yet, by identity
+        self._late: dict[int, tuple[Candidate, SingleCandidate]] = {}  # of a generation whose run has ended meanwhile
         self._begin_run(checked_count("run", run, 0), checked_popsize(popsize), start)
         self._first_popsize = self.popsize
         self.told_before: Sequence[tuple[Params, Outcome]] = ()
@@ -270,7 +273,9 @@ class Optimizer:
         if n is not None:
             if self._x0:
                 raise RuntimeError(
-                    "ask: the points of x0 come first; call ask() without a number, and tell their values"
+                    "ask: the points of x0 come first; "
+                    + ("they have been given out: " if self._asked else "call ask() without a number, and ")
+                    + "tell their values"
                 )
             return [self._ask_single() for _ in range(checked_count("n", n, 1))]
         if self._asked is not None:
@@ -292,12 +297,13 @@ class Optimizer:
             plan = self.guide.plan(self.state, sample, self._draws, at_least, including, self._known_by(known))
             sample, chosen = plan.sample, plan.chosen
             v, cells = sample.v[chosen], np.broadcast_to(sample.cells, sample.v.shape)[chosen]
-        draw = Draw(self.run, self._draws, sample, self.method.penalty(self.setting, sample.v), plan)
+        draw = Draw(self.run, self._draws, self.state, sample, self.method.penalty(self.setting, sample.v), plan)
         return list(map(Candidate, self.encoding.decode(v, cells), chosen, itertools.repeat(draw)))
 
     def _ask_x0(self) -> list[Candidate]:
         latents = np.array([self.encoding.encode_checked(params) for params in self._x0])[:, None]
-        draw = Draw(self.run, self._draws, self.method.express(self.setting, self.state, latents), 0.0, None)
+        sample = self.method.express(self.setting, self.state, latents)
+        draw = Draw(self.run, self._draws, self.state, sample, 0.0, None)
         return [Candidate(params, index, draw) for index, params in enumerate(self._x0)]
 
     def _ask_single(self) -> Candidate:
@@ -306,7 +312,8 @@ class Optimizer:
         return candidate
 
     def _as_candidate(self, drawn: Drawn) -> SingleCandidate:
-        return SingleCandidate(drawn, self.method.express(self.setting, self.state, drawn.latents[None]))
+        sample = self.method.express(self.setting, self.state, drawn.latents[None])
+        return SingleCandidate(drawn, Draw(drawn.run, drawn.generation, self.state, sample, 0.0, None))
 
     def tell(
         self, candidates: Sequence[Candidate | Mapping[str, Any]], outcomes: Iterable[float | Outcome | None]
@@ -314,18 +321,25 @@ class Optimizer:
         """Give the values of candidates and of points of your own, any number of them in any order.
 
         A value is a number or an `Outcome`; None and NaN mark a failed evaluation. A point of your own is a dict of
-        parameters. A generation is learnt from when all of its candidates have been told.
+        parameters. All values count at once; a generation is learnt from when all of its candidates have been told.
         """
+        for name, argument in (("candidates", candidates), ("values", outcomes)):
+            if isinstance(argument, Mapping | str) or not isinstance(argument, Iterable):
+                raise ValueError(
+                    f"tell: expected a list of candidates and a list of values, but got {argument!r:.80} as {name}; "
+                    "write tell([candidate], [value]) for a single one"
+                )
         candidates, given = list(candidates), list(outcomes)
         if len(candidates) != len(given):
             raise ValueError(
                 f"tell: expected a value for each candidate, but got {len(candidates)} candidates "
                 f"and {len(given)} values; pass two lists of the same length"
             )
-        if self._told or candidates != self._asked:
+        at_once = not self._told and candidates == self._asked
+        if not at_once:
             given = self._tell_some(candidates, given)
         if self._asked is not None and len(given) == len(self._asked):
-            self._tell_all(self._asked, given)
+            self._tell_all(self._asked, given, recorded=not at_once)
         if self.stop not in (None, FAILING) and self.run < self._restarts:
             self._restart()
 
@@ -338,9 +352,10 @@ class Optimizer:
         if len(set(places)) < len(places) or len(set(singles)) < len(singles):
             raise ValueError("tell: a candidate was given twice; pass each candidate once")
         for one, outcome in zip(whose, read):
-            if isinstance(one, int):
+            if isinstance(one, int) and self._asked is not None:
                 self._told[one] = outcome
-            else:
+                self._record([self._asked[one]], gather([outcome]))
+            elif isinstance(one, SingleCandidate):
                 self._tell_single(one, outcome)
         complete = self._asked is not None and len(self._told) == len(self._asked)
         return [self._told[place] for place in range(len(self._told))] if complete else []
@@ -348,11 +363,18 @@ class Optimizer:
     def _whose(self, candidate: Candidate | Mapping[str, Any]) -> int | SingleCandidate:
         """The place of a candidate in the generation that was asked for; or a candidate that was drawn alone."""
         if not isinstance(candidate, Candidate):
+            if not isinstance(candidate, Mapping):
+                raise ValueError(
+                    f"tell: expected candidates, and dicts of parameters for points of your own, but got "
+                    f"{candidate!r:.80}; pass what ask() returned"
+                )
             params = self.space.check_params(candidate)
             latents = self.encoding.encode_checked(params)[None]
             return self._as_candidate(Drawn(params, latents, self.run, self._draws, OWN_POINT, foreign=True))
         if id(candidate) in self._single:
             return self._single[id(candidate)]
+        if id(candidate) in self._late:
+            return self._late[id(candidate)][1]
         places = [place for place, asked in enumerate(self._asked or ()) if asked is candidate]
         if not places:
             raise ValueError(
@@ -365,25 +387,29 @@ class Optimizer:
 
     def _tell_single(self, candidate: SingleCandidate, outcome: Outcome) -> None:
         self._single.pop(id(candidate), None)
-        self._record([candidate], read_outcomes([outcome]))
+        self._late = {id: pair for id, pair in self._late.items() if pair[1] is not candidate}
+        self._record([candidate], gather([outcome]))
         if self.stop is None:
             self._stream.take(candidate.drawn, outcome)
 
-    def _tell_all(self, asked: list[Candidate], given: Sequence[object]) -> None:
-        """Close a generation, or what was asked for of it."""
+    def _tell_all(self, asked: list[Candidate], given: Sequence[object], recorded: bool) -> None:
+        """Close a generation, or what was asked for of it; its values may have been recorded one by one."""
         draw = asked[0]._draw
         by_one = bool(self._x0) or draw.plan is not None
         outcomes = [interpret(each) for each in given] if by_one else []  # once: constraints may be an iterator
         told = gather(outcomes) if by_one else read_outcomes(given)
-        self._record(asked, told)
+        if not recorded:
+            self._record(asked, told)
         self._asked, self._told = None, {}
         if self._x0:
             self._x0 = []
             self.start_from(list(zip((candidate.params for candidate in asked), outcomes)))
+        elif self.stop is not None and draw.state is not self.state:
+            return  # candidates that were drawn alone have ended the run meanwhile
         elif draw.plan is not None:
             self._learn_by_model(asked, draw.plan, outcomes)
         else:
-            self.advance(draw.sample, told)
+            self.advance(self._present(draw), told)
 
     def _learn_by_model(self, asked: list[Candidate], plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """Close a generation of which the model has chosen the candidates."""
@@ -394,9 +420,23 @@ class Optimizer:
         if self.guide.explorer.over and not explored:
             self.end_exploring()
         elif told is not None:
-            self.advance(plan.sample, told)
+            self.advance(self._present(asked[0]._draw), told)
         else:
             self._draws += 1
+
+    def _present(self, draw: Draw) -> Sample:
+        """A generation as it was drawn; in the present state, if candidates that were drawn alone have changed it."""
+        if draw.state is self.state:
+            return draw.sample
+        method, setting, state = self.method, self.setting, self.state
+        latents = method.latents(draw.state, draw.sample)
+        redrawn = method.sample(setting, state, self.noise(draw.generation)).z
+        sample = method.express(setting, state, latents, redrawn)._replace(older=np.ones(len(latents), dtype=bool))
+        count = 0 if draw.plan is None else len(draw.plan.proposed)
+        if not count:
+            return sample
+        own = method.express(setting, state, latents[-count:])  # no noise of this run is behind these
+        return Sample._make(np.concatenate([part[:-count], last]) for part, last in zip(sample, own))
 
     def start_from(self, evaluated: Sequence[tuple[Params, Outcome]]) -> None:
         """Points that were evaluated before the first generation: data for the model, and the best is the mean."""
@@ -410,6 +450,11 @@ class Optimizer:
 
     def _restart(self) -> None:
         """Begin the next run."""
+        for place, candidate in enumerate(self._asked or ()):
+            if place not in self._told:
+                draw = candidate._draw
+                drawn = Drawn(candidate.params, candidate.latent[None], draw.run, draw.generation, candidate.slot)
+                self._late[id(candidate)] = candidate, SingleCandidate(drawn, draw)
         run, monitor, guide = self.run + 1, self.monitor, self.guide
         start = started_at(self.encoding, start_mean(self.encoding, self.seed, run))
         self._begin_run(run, restart_popsize(self._first_popsize, run), start)

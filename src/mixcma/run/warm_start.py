@@ -87,7 +87,9 @@ def _ranked(history: Sequence[tuple[Params, Outcome]]) -> list[tuple[Params, Out
 
 
 def checked_history(encoding: Encoding, history: History) -> list[tuple[Params, Outcome]]:
-    if not isinstance(history, Iterable):
+    if history is None:
+        return []
+    if not isinstance(history, Iterable) or isinstance(history, str):
         raise ValueError(
             f"history: expected pairs of parameters and value, but got {history!r:.80}; write [(params, value), ...]"
         )

@@ -100,7 +100,6 @@ class Search(ABC):
         outcomes, reason = self._together(optimizer, entries)
         if reason is None:
             optimizer.start_from([(entry.params, outcome) for entry, outcome in zip(entries, outcomes)])
-            self.file.moved(optimizer)
         return reason
 
     def _together(self, optimizer: Optimizer, entries: list[Entry]) -> tuple[list[Outcome], StopReason | None]:

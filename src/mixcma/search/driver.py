@@ -27,6 +27,7 @@ from mixcma.run.arguments import (
     checked_seed,
     checked_space,
     checked_stopping,
+    checked_target,
 )
 from mixcma.run.noise import fresh_seed
 from mixcma.run.optimizer import DEFAULT_METHOD, Optimizer
@@ -362,8 +363,7 @@ def _points_of(history: History | str | PathLike[str] | None) -> History:
 
 
 def _check_settings(target: object, restarts: object, asynchronous: object, cache: object) -> None:
-    if target is not None and (isinstance(target, bool) or not isinstance(target, Real) or math.isnan(target)):
-        raise ValueError(f"target: expected a number or None, but got {target!r}; leave it out")
+    checked_target(target)
     allowed_restarts(restarts)
     if not isinstance(asynchronous, bool):
         raise ValueError(f"asynchronous: expected True or False, but got {asynchronous!r}; leave it out")

@@ -23,10 +23,13 @@ class SynchronousSearch(Search):
             known = self._known if self.account.cache else None
             candidates = optimizer.ask(at_least=at_least, including=slots, known=known)
             entries = self.file.asked(optimizer, candidates)
+            spent = self.account.evaluations
             outcomes, reason = self._together(optimizer, entries)
             if reason is not None:
                 return reason
             self.file.flush()
+            if 2 * (self.account.evaluations - spent) < len(outcomes):
+                optimizer.monitor.reset_failures()  # failures that are remembered do not show that everything fails
             optimizer.tell(candidates, outcomes)
             reason = self._generation_ended(optimizer)
             if reason is not None:

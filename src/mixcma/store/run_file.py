@@ -87,10 +87,6 @@ class RunFile:
         self._writer.put("run", (optimizer.run, optimizer.popsize, evaluations_before, None))
         self._snapshot(optimizer, self._counted)
 
-    def moved(self, optimizer: Optimizer) -> None:
-        """The start of the first run has changed. This is committed with its first generation."""
-        self._snapshot(optimizer, 0)
-
     def end_run(self, optimizer: Optimizer, evaluations_before: int, stop: StopReason) -> None:
         self._writer.put("run", (optimizer.run, optimizer.popsize, evaluations_before, stop.name))
         self._snapshot(optimizer, self._counted)
