@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
-from scipy.linalg.lapack import dtrcon
+from scipy.linalg.lapack import dgecon
 
 from mixcma.core.model.features import FloatArray
 
@@ -48,7 +48,8 @@ def _of_independent(A: FloatArray, b: FloatArray) -> Solution | None:
         return None
     (R,) = qr(A, mode="r", check_finite=False)
     R = R[:columns]
-    if not dtrcon(R)[0] > INDEPENDENT:
+    reciprocal, _ = dgecon(R, np.abs(R).sum(axis=0).max())  # R is its own LU decomposition
+    if not reciprocal > INDEPENDENT:
         return None
     Q = solve_triangular(R, A.T, trans="T", check_finite=False).T
     c = solve_triangular(R, Q.T @ b, check_finite=False)
