@@ -219,3 +219,33 @@ def test_integers_beyond_the_floats():
 
 def test_constraints_may_change_their_number():
     after(20, lambda p: Outcome(bumpy(p), [p["x"]] * (1 + p["on"])))
+
+
+# The end of a run
+
+
+def valley(params):
+    """Convex and quadratic in the floats, whatever the integer is worth."""
+    x = np.array([value for name, value in params.items() if name != "n"])
+    return float(x @ (10.0 ** np.linspace(0, 4, len(x)) * x)) + (7 * params["n"]) % 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_ends_soon_after_the_model_has_found_the_best_floats(seed):
+    space = Space({**{f"x{i}": Float(-5, 4) for i in range(12)}, "n": Int(0, 9)})
+    optimizer, better = Optimizer(space, seed=seed), 0
+    optimizer.guide.explorer.over = True
+    while not optimizer.stop:
+        before = optimizer.best
+        told(optimizer, valley)
+        better = optimizer.evaluations if optimizer.best != before else better
+    assert optimizer.stop.name == "flat"
+    assert optimizer.best.value < 1e-12
+    assert optimizer.evaluations - better < optimizer.monitor.patience + 4 * optimizer.popsize
+
+
+def test_no_run_has_converged_where_the_model_finds_better_floats_or_has_none():
+    optimizer = after(30, lambda p: np.abs(np.sin(9 * p["x"])) + np.abs(np.sin(7 * p["y"])), PLANE, exploring=False)
+    assert not optimizer.guide.has_converged(0)
+    integers = after(8, lambda p: p["n"], Space({"n": Int(0, 9), "m": Int(0, 9)}), exploring=False)
+    assert not integers.guide.has_converged(0)

@@ -108,6 +108,7 @@ class Guide:
         self._with_least: tuple[Surrogate, FloatArray, FloatArray | None] | None = None  # of which model, from where
         self._with_best_floats: tuple[FloatArray | None] | None = None  # None if it is not known yet
         self._floats_at = 0  # how many evaluations it is made of
+        self._floats_settled = False  # whether the last proposal of the floats alone was known already
         self._before = 0  # evaluations of earlier runs
         self._barren: tuple[object, ...] | None = None  # what was known when the quadratic models had nothing new
 
@@ -255,6 +256,11 @@ class Guide:
         """The best latent point so far (N,)."""
         return None if self._best is None else self._best[1]
 
+    def has_converged(self, evaluations: int) -> bool:
+        """Whether so many evaluations have brought nothing better, and the floats of the best point are where the model
+        of them is least."""
+        return self._floats_settled and len(self._points) - 1 - self._best_place >= evaluations
+
     def follow(self, earlier: Guide) -> None:
         """Come after another run of the same search."""
         self._before = earlier._before + len(earlier._points)
@@ -264,14 +270,19 @@ class Guide:
         self._fitted_at, self._surrogate = len(self._points), None
 
     def snapshot(self) -> dict[str, Any]:
-        fitted_at = {"fitted_at": self._fitted_at, "floats_at": self._floats_at}
-        own = {**fitted_at, "before": self._before, "region": self.region.snapshot()}
-        return {**own, **self.trust.snapshot()}
+        return {
+            "fitted_at": self._fitted_at,
+            "floats_at": self._floats_at,
+            "floats_settled": self._floats_settled,
+            "before": self._before,
+            "region": self.region.snapshot(),
+            **self.trust.snapshot(),
+        }
 
     def restore(self, numbers: dict[str, Any]) -> None:
         """Go on as it was; the evaluations are added again by whoever has them."""
         self._fitted_at, self._before = numbers["fitted_at"], numbers["before"]
-        self._floats_at = numbers["floats_at"]
+        self._floats_at, self._floats_settled = numbers["floats_at"], numbers["floats_settled"]
         self.trust.restore(numbers)
         self.region.restore(numbers["region"])
 
@@ -359,8 +370,11 @@ class Guide:
             if not self.trust.may_propose(kind):
                 continue
             point = self._floats() if kind == FLOATS else self._least(surrogate, self._best[1])
-            if point is not None and not self._is_known(surrogate, point, found):
+            known = point is not None and self._is_known(surrogate, point, found)
+            if point is not None and not known:
                 found.append(Proposal(point, kind))
+            if kind == FLOATS:
+                self._floats_settled = known
         return found
 
     def _least(self, surrogate: Surrogate, best: FloatArray) -> FloatArray | None:

@@ -133,6 +133,11 @@ class RunMonitor:
         gap = self._values.least(length) - value
         return gap > max(STRAYED * abs(value), gains * self._values.gained(length))
 
+    @property
+    def patience(self) -> int:
+        """After how many evaluations without a change a run is flat."""
+        return self._flat_window * self._popsize
+
     def snapshot(self) -> dict[str, Any]:
         """All that is not in the state."""
         return {

@@ -468,6 +468,8 @@ class Optimizer:
         else:
             self._update(sample, told)
         self.stop = self.monitor.stop_reason(self.step_size)
+        if self.stop is None and self.stopping.flat_tolerance is not None and self._has_converged():
+            self.stop = FLAT
         strayed = self.stop in (None, FLAT, VARIANCE) and self.monitor.has_strayed(self._draws, self.stop)
         # at the end of a wide range all candidates may be in the last cell
         wide = self.stop is FLAT and self.monitor.may_return and self._widest() > 1.0
@@ -577,6 +579,10 @@ class Optimizer:
         if state is not None:
             self.state, self.stop = state, None
             self.monitor.record_return(self.method.varying(self.setting, state))
+
+    def _has_converged(self) -> bool:
+        """Whether the model says so: mix's own distribution may take much longer to shrink to a point."""
+        return self.guide is not None and self.guide.has_converged(self.monitor.patience)
 
     def _widest(self) -> float:
         """The largest standard deviation of an integer, in cells."""

@@ -33,7 +33,7 @@ class Fit(NamedTuple):
 
 
 def proposal_of_floats(features: Features, evaluated: Evaluated) -> FloatArray | None:
-    """The best point with its floats where the model is least (N,); None if there is none, or it is least there."""
+    """The best point with its floats where the model is least (N,), which may be the point itself; None without one."""
     x = features.floats
     if not len(x):
         return None
@@ -57,9 +57,9 @@ def proposal_of_floats(features: Features, evaluated: Evaluated) -> FloatArray |
         return None
     low, high = ((side[x] - scaling.origin[x]) / scaling.spread[x] for side in limits(scaling))
     t = least_within(best.g, best.H, low, high)
-    if not best.g @ t + t @ best.H @ t / 2 < 0.0:
-        return None
     point: FloatArray = points[0].copy()
+    if not best.g @ t + t @ best.H @ t / 2 < 0.0:
+        return point
     point[x] = np.clip(scaling.origin[x] + t * scaling.spread[x], *(side[x] for side in limits(scaling)))
     return point
 
