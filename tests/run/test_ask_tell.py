@@ -50,7 +50,7 @@ def test_the_next_generation_is_not_asked_for_before_all_are_told():
     optimizer = Optimizer(NUMBERS, seed=1, method="margin")
     candidates = optimizer.ask()
     tell(optimizer, candidates[:2])
-    with pytest.raises(RuntimeError, match=f"ask: {len(candidates) - 2} of the {len(candidates)} candidates"):
+    with pytest.raises(RuntimeError, match=f"ask: {len(candidates) - 2} of {len(candidates)} candidates"):
         optimizer.ask()
     tell(optimizer, candidates[2:])
     assert optimizer.generation == 1

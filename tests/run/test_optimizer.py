@@ -107,7 +107,7 @@ def test_values_may_come_as_any_iterable(collect):
 def test_asking_twice_is_an_error_and_loses_nothing():
     optimizer = Optimizer(PLANE, seed=1)
     candidates = optimizer.ask()
-    with pytest.raises(RuntimeError, match=r"ask: .*not been told; call tell"):
+    with pytest.raises(RuntimeError, match=r"ask: .*still have no values; call tell"):
         optimizer.ask()
     optimizer.tell(candidates, [sphere(c.params) for c in candidates])
     assert optimizer.generation == 1

@@ -150,7 +150,8 @@ def test_a_model_is_told_the_best_points_and_some_of_every_rank():
     points = some_points(MIXED, 1000)
     history = [(params, float(rank)) for rank, params in enumerate(points)]
     told = [int(outcome.value) for _, outcome in telling(ENCODING, history[::-1])]
-    assert told[:6] == [0, 999, 1, 989, 2, 979]
+    assert told[:6] == [0, 999, 1, 979, 2, 958]
+    assert len([rank for rank in told if 100 < rank < 500]) > 15
     assert len(set(told)) == len(told) == MOST_TOLD
     for few in (told[:20], told[:50], told):
         assert set(range(len(few) // 2)) <= set(few)

@@ -49,7 +49,7 @@ NUMERICAL = StopReason(
 )
 FLAT = StopReason(
     "flat",
-    "The best value of a generation has not changed for many generations.",
+    "Nothing better has been found for many generations.",
     "It has converged, or lies on a plateau: restart with a larger popsize, or make the objective finer.",
 )
 OUTDONE = StopReason(
@@ -85,7 +85,8 @@ class Stopping:
     flat_tolerance
         Stop when the best values of the last ``10 + 15 N / lambda`` generations (``10 + 30 N / lambda`` in a space
         without floats) differ by no more than this part of the value, and of the run's whole improvement (or than
-        rounding). None switches it off, as in the paper.
+        rounding). None switches this off, as in the paper, and the
+        model's own check for convergence too.
     failing_generations
         Stop when so many generations in a row had no successful evaluation.
     """

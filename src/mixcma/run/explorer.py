@@ -1,4 +1,4 @@
-"""Explorer: the first evaluations of a run, which Gaussian processes choose (docs/model.md, "Exploring")."""
+"""Explorer: the first evaluations of a run, which Gaussian processes choose (docs/model.md, "The idea")."""
 
 from __future__ import annotations
 

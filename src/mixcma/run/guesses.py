@@ -11,8 +11,9 @@ FloatArray = NDArray[np.float64]
 def guess_between(order: NDArray[np.int64], chosen: list[int], values: FloatArray, violations: FloatArray) -> None:
     """Fill in what was not evaluated, in place.
 
-    Those that the model puts behind the first, second, ... of the evaluated candidates come behind the first, second,
-    ... of these as they came, at equal distances from the next. Those that it puts before all come behind the best.
+    A candidate that the model puts between the k-th and the next of the evaluated ones gets a value between the k-th
+    and the next best that actually came; several share the gap evenly. One that it puts before all comes behind the
+    best.
     """
     known = np.array(chosen)
     came = known[np.lexsort((values[known], violations[known]))]

@@ -128,9 +128,9 @@ class Guide:
     ) -> Plan:
         """Choose the candidates of generation `number` to evaluate; some may make way for points of the model's own.
 
-        They are as many as the trust in the model asks for, but `at_least` so many, and as many as it takes to have
-        those in `including`, where points of the model's own have the numbers after the last. Those that are `known`
-        cost nothing, and come on top.
+        They are as many as the trust in the model asks for, but at least `at_least`, and enough to include those in
+        `including`; there, points of the model's own are numbered after the last candidate. Those that are `known` cost
+        nothing, and are added.
         """
         L = self._setting.strategy.popsize
         surrogate = self._model()
@@ -210,9 +210,9 @@ class Guide:
 
     @on_one_thread
     def take(self, point: FloatArray, number: int, kind: str | None, outcome: Outcome) -> bool:
-        """A candidate that was drawn alone came out so; whether the run explores, or has just ended to.
+        """Take in the outcome of a candidate that was drawn alone; True if it came while the run explored.
 
-        `kind` is that of the model that proposed it.
+        That outcome may have ended the exploring. `kind` is that of the model that proposed the candidate.
         """
         best_before = NOTHING_YET if self._best is None else self._best[0]
         exploring = not self.explorer.over and len(self._points) >= self._setting.strategy.popsize
@@ -226,10 +226,10 @@ class Guide:
 
     @on_one_thread
     def learn(self, plan: Plan, points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> Told | None:
-        """The chosen candidates came out so; what the others may be worth is guessed.
+        """Learn from the outcomes of the chosen candidates, and guess what the others may be worth.
 
-        None if mix has nothing to learn from them: where the run explores; and if only a part was chosen and all of it
-        failed: the model, which does not know why, is trusted no longer.
+        None if mix is to learn nothing from them: while the run explores, or if only some candidates were chosen and
+        all of these failed. In the second case the model is no longer trusted.
         """
         best_before = NOTHING_YET if self._best is None else self._best[0]
         for point, outcome in zip(points, outcomes):

@@ -36,15 +36,15 @@ from mixcma.run.warm_start import History, checked_history, started_at, started_
 from mixcma.space import Params, Space
 
 DEFAULT_METHOD = "mix"
-# A run that is so many initial standard deviations away has not converged where its values are flat: floats are too far
-# apart there.
+# Farther than this many initial standard deviations away, flat values do not mean convergence: neighbouring floats are
+# too far apart there.
 FARTHEST = 1e15
 # Candidates that are drawn alone have noise of their own, from this number on.
 SINGLE_DRAWS = 2**32
 # The slot of points that a user tells of.
 OWN_POINT = EXPLORED + 1
-# After exploring a run begins anew at the best point, with this part of the initial standard deviations, or with this
-# part of the way that it has gone.
+# After exploring, the search starts at the best point, with this part of the initial standard deviations, or this part
+# of the distance it has moved, whichever is larger.
 AFTER_EXPLORING, PART_OF_THE_WAY = 0.3, 0.1
 
 
@@ -165,7 +165,7 @@ class Optimizer:
         A point to start from, or several: the first `ask` gives them, and the best of them becomes the mean.
     history
         Points with values from earlier runs or other tools, ``[(params, value), ...]``: where the run
-        starts, with which step size and covariance.
+        starts, with which step size and covariance; the model learns from up to a hundred of them.
     stopping
         When to give up.
     target
@@ -267,8 +267,8 @@ class Optimizer:
         Without `n` they are a generation, or as many of it as the model finds worth it; all of them are to be told
         before the next `ask()`. With `n` they are drawn one at a time, whenever you like, and told in any order.
 
-        A generation has `at_least` so many candidates, or is whole, and those with the slots `including` are among
-        them. Points that are `known`, and cost nothing, come on top.
+        A generation has at least `at_least` candidates (or all of them, if it is smaller), including those with the
+        slots `including`. Points for which `known` is true cost nothing, and come in addition.
         """
         if n is not None:
             if self._x0:
@@ -281,7 +281,7 @@ class Optimizer:
         if self._asked is not None:
             missing = len(self._asked) - len(self._told)
             raise RuntimeError(
-                f"ask: {missing} of the {len(self._asked)} candidates of generation {self._draws} have not been told; "
+                f"ask: {missing} of {len(self._asked)} candidates of generation {self._draws} still have no values; "
                 "call tell(candidates, values) with them first, or ask(n) for more"
             )
         self._asked = self._ask_x0() if self._x0 else self._ask_generation(at_least, including, known)
@@ -504,7 +504,7 @@ class Optimizer:
             self.guide.explorer.know(points, [outcome for _, outcome in told])
 
     def remember(self, params: Params, outcome: Outcome) -> None:
-        """Something was evaluated without being asked for: data for the model."""
+        """Let the model learn from a point that was not asked for."""
         if self.guide is not None:
             self.guide.add(self.encoding.encode_checked(params), outcome)
 

@@ -74,11 +74,12 @@ def promising(encoding: Encoding, history: History) -> list[Params]:
 
 
 def telling(encoding: Encoding, history: History) -> list[tuple[Params, Outcome]]:
-    """What a model is told of a history, the most telling first: the best points, and in turn some of every rank."""
+    """What a model is told of a history, the most telling first: in turn the best points, and
+    some spread over all ranks."""
     ranked = [entry for entry in _ranked(checked_history(encoding, history)) if is_data(entry[1])]
-    of_every_rank = np.linspace(len(ranked) - 1, 0, min(MOST_TOLD, len(ranked))).round().astype(int)
-    in_turn = itertools.chain.from_iterable(zip(range(len(ranked)), of_every_rank.tolist()))
-    return [ranked[place] for place in list(dict.fromkeys(in_turn))[:MOST_TOLD]]
+    spread = np.linspace(len(ranked) - 1, 0, MOST_TOLD // 2).round().astype(int)
+    in_turn = itertools.chain.from_iterable(zip(range(len(ranked)), spread.tolist()))
+    return [ranked[place] for place in list(dict.fromkeys([*in_turn, *range(len(ranked))]))[:MOST_TOLD]]
 
 
 def _ranked(history: Sequence[tuple[Params, Outcome]]) -> list[tuple[Params, Outcome]]:

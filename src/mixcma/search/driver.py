@@ -109,7 +109,8 @@ def minimize(
         A point to start from, or several: they are evaluated first, and the best becomes the first mean.
     history
         Points with values, ``[(params, value), ...]``, or an earlier run file: they shape the first mean,
-        step size and covariance. The values are not taken as results of this objective.
+        step size and covariance, and the model learns from up to a hundred of them. The values are not taken as results
+        of this objective.
     callback
         A function that is called with a `Progress` after every generation; a true return value stops the search.
     progress

@@ -92,8 +92,8 @@ class Forecast(NamedTuple):
     box: Box
     processes: Processes  # the value comes first
     best: float | None  # the best feasible value; None if there is none
-    limits: FloatArray  # (constraints,) what is feasible
-    scales: FloatArray  # (outputs, 2) what is 0 in the units of each output, and what a unit is
+    limits: FloatArray  # (constraints,) the scaled value of each constraint up to which it is met
+    scales: FloatArray  # (outputs, 2) the offset and the unit of each output
 
     def expected(self, point: FloatArray) -> tuple[float, FloatArray]:
         """The value and the constraints that are expected at one point (1, N)."""
@@ -254,7 +254,7 @@ def most_promising(
 
 
 def _is_new(box: Box, points: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:
-    """Which of the points (m, N) are none of those that were seen, as rows (n, p)."""
+    """Which of the points (m, N) are not among those that were seen, as rows (n, p)."""
     new: NDArray[np.bool_] = cdist(box.rows(points), seen, "chebyshev").min(axis=1) > SAME
     return new
 
@@ -348,7 +348,8 @@ def _with_floats(forecast: Forecast, points: FloatArray, scores: FloatArray) -> 
 
 
 def _steps(box: Box, points: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """All points that differ from one of these (m, N) in one discrete variable: the row of that one, and they."""
+    """All points that differ from one of these (m, N) in one discrete variable: the index of the point that each
+    differs from, and the points."""
     coordinates, discrete = box.features.coordinates, np.flatnonzero(np.asarray(box.features.coordinates.discrete))
     cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
     has_few = (discrete >= box.features.numbers) | (last[discrete] < FEW_VALUES)

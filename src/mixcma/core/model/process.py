@@ -26,7 +26,7 @@ LEAST_VARIANCE = 1e-12
 class Processes(NamedTuple):
     """Outputs at rows of features, each one sample of a Gaussian process with covariance s^2 (k(r) + nugget).
 
-    r^2 = sum_j w_j d_j^2, where d_j is the distance in variable j, and k is Matern 5/2.
+    r^2 = 5 sum_j w_j d_j^2, where d_j is the distance in variable j, and k is Matern 5/2.
     """
 
     root: FloatArray  # (outputs, p) sqrt(w) of the variable of each feature

@@ -9,7 +9,7 @@ FIRST_RADIUS, LEAST_RADIUS, LARGEST_RADIUS = 2.0, 1e-6, 4.0
 GROWTH, SHRINKAGE = 1.3, 0.8
 # The margin, in errors of the models: doubled after an infeasible proposal, halved after a feasible one.
 FIRST_MARGIN, LEAST_MARGIN, LARGEST_MARGIN = 1.0, 0.01, 2.0
-# The second failure in a row, and every fourth from then on, adds a proposal from a model of all around.
+# The second failure in a row, and every fourth from then on, adds a proposal from a model of this radius.
 WIDE_RADIUS, WIDE_AFTER, WIDE_EVERY = 6.0, 2, 4
 # After so many failures in a row there is a pause of so many generations, then of twice as many, and so on.
 MOST_FAILURES, FIRST_PAUSE, LONGEST_PAUSE = 13, 4, 64

@@ -16,7 +16,7 @@ MOST_FEATURES = 80
 PART = 0.25
 # There are at least so many points per coefficient.
 POINTS_PER_COEFFICIENT = 1.5
-# Products that are this much the same as what the model has say nothing new.
+# A product whose part independent of the model is shorter than this, relative to its length, adds nothing.
 LEAST_LENGTH = 1e-6
 
 
@@ -36,7 +36,8 @@ def fit_sparse(features: Features, rows: FloatArray, outputs: FloatArray, weight
 def _products(weighted: FloatArray, y: FloatArray, diagonal: int) -> IntArray:
     """The numbers of the products that are chosen, by their correlation with what the others leave unexplained.
 
-    The largest of m correlations with n random numbers is about sqrt(2 log(m) / n): one that is larger counts.
+    The largest of m correlations with n - c random numbers, c coefficients being used up, is about
+    sqrt(2 log(m) / (n - c)): one that is larger counts.
     """
     n, most = len(y), int(len(y) / POINTS_PER_COEFFICIENT)
     Q, _ = np.linalg.qr(weighted[:, :diagonal])  # what the model has, made orthonormal

@@ -47,12 +47,12 @@ class Evaluated(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """Features are counted from the best point, in units of their spread over the better half of the points."""
+    """Numbers are measured from the best point, in units of their spread over the better half of the points."""
 
     features: Features
     origin: FloatArray  # (p,)
     spread: FloatArray  # (p,)
-    low: FloatArray  # (numbers,) how far the model is believed: twice the extent of the better half
+    low: FloatArray  # (numbers,) how far the model is believed: the extent of the better half beyond it, on each side
     high: FloatArray
     seen_low: FloatArray  # (numbers,) between which values they were seen
     seen_high: FloatArray
@@ -201,7 +201,8 @@ def _kriging(rows: FloatArray, outputs: FloatArray, age: NDArray[np.int64]) -> t
 
 
 def agreement(predicted: FloatArray, came: FloatArray) -> float:
-    """Kendall's tau: the pairs in the same order less those in the other, as a share of all, NaN being neither."""
+    """Kendall's tau: the pairs in the same order less those in the other, as a share of all pairs; a NaN agrees with
+    nothing."""
     n = len(came)
     if n < 2:
         return 0.0
