@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -290,3 +292,18 @@ def test_a_history_of_quite_another_size_does_no_harm(size):
         candidates = optimizer.ask()
         optimizer.tell(candidates, [1.0 + c.params["x"] ** 2 + c.params["y"] ** 2 for c in candidates])
     assert optimizer.best.value < 1.0001
+
+
+@pytest.mark.parametrize("copied", [lambda it: pickle.loads(pickle.dumps(it)), copy.deepcopy], ids=["pickle", "copy"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_candidates_that_wait_are_known_to_a_copy(copied, restarted):
+    optimizer = Optimizer(Space({"x": Float(0, 1)}), seed=1, restarts=True)
+    whole, alone = optimizer.ask(), optimizer.ask(3)
+    while restarted and optimizer.run == 0:
+        optimizer.tell(optimizer.ask(1), [1.0])
+    optimizer, whole, alone = copied((optimizer, whole, alone))
+    before = optimizer.evaluations
+    for value, candidate in enumerate([*alone, *whole]):
+        optimizer.tell([candidate], [-float(value)])
+        assert optimizer.best.params == candidate.params or value == 0
+    assert optimizer.evaluations == before + len(whole) + 3

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Outcome, Space
+from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Outcome, Space, minimize
 from mixcma.core.methods import Mix
 from mixcma.run.guesses import guess_between
 from mixcma.run.outcome import failure
@@ -249,3 +249,37 @@ def test_no_run_has_converged_where_the_model_finds_better_floats_or_has_none():
     assert not optimizer.guide.has_converged(0)
     integers = after(8, lambda p: p["n"], Space({"n": Int(0, 9), "m": Int(0, 9)}), exploring=False)
     assert not integers.guide.has_converged(0)
+
+
+# Failures
+
+
+@pytest.mark.parametrize("failing", [None, np.inf, 1e150])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_point_that_has_failed_is_not_proposed_again(failing, asynchronous):
+    """The model would have it where a simulation crashes near the optimum."""
+    evaluated = []
+
+    def crashing(params):
+        evaluated.append(tuple(params.values()))
+        value = sum((x - 0.3) ** 2 for x in params.values())
+        return failing if value < 1.0 else value
+
+    minimize(crashing, Space({name: Float(-5, 5) for name in "xyz"}), budget=120, seed=4, asynchronous=asynchronous)
+    assert len(set(evaluated)) == len(evaluated) == 120
+
+
+@pytest.mark.parametrize("limit", [-np.inf, -1e200, -1e150])
+def test_a_constraint_without_a_limit_is_one_that_is_met(limit):
+    def bowl(constraint):
+        return lambda p: Outcome((p["x"] - 0.3) ** 2 + (p["y"] - 0.3) ** 2, [constraint, p["x"] - 1])
+
+    never, met = (minimize(bowl(each), PLANE, budget=60, seed=1) for each in (limit, -1.0))
+    assert never.value < 1e-6
+    assert met.value < 1e-6
+
+
+def test_values_of_any_size_cause_no_warning():
+    rng = np.random.default_rng(0)
+    space = Space({"x": Float(0, 1), "y": Float(0, 1), "n": Int(0, 9), "on": Bool()})
+    minimize(lambda p: 10 ** rng.uniform(-300, 149), space, budget=150, seed=0)

@@ -160,15 +160,22 @@ def _best(evaluated: Evaluated) -> FloatArray:
 
 
 def is_data(outcome: Outcome) -> bool:
-    """Whether an outcome can serve a model: it has not failed, and the squares of its numbers are floats."""
-    return not outcome.failed and all(abs(number) < LARGEST for number in (outcome.value, *outcome.constraints))
+    """Whether an outcome can serve a model: it has not failed, and the square of its value is a float."""
+    return not outcome.failed and abs(outcome.value) < LARGEST
 
 
 def evaluated_from(points: Sequence[FloatArray], outcomes: Sequence[Outcome]) -> Evaluated:
     """Points and what came of them; all have the same number of constraints."""
-    constraints = [tuple(outcome.constraints) for outcome in outcomes]
-    return Evaluated(
-        np.array(points),
-        np.array([outcome.value for outcome in outcomes]),
-        np.array(constraints, dtype=np.float64).reshape(len(outcomes), -1),
-    )
+    constraints = np.array([tuple(outcome.constraints) for outcome in outcomes], dtype=np.float64)
+    values = np.array([outcome.value for outcome in outcomes])
+    return Evaluated(np.array(points), values, _limited(constraints.reshape(len(outcomes), -1)))
+
+
+def _limited(constraints: FloatArray) -> FloatArray:
+    """What is no data, such as -inf, counts as the largest number of its constraint that is (or as 1)."""
+    sizes = np.abs(constraints)
+    usable = sizes < LARGEST
+    if usable.all():
+        return constraints
+    largest = np.where(usable, sizes, 0.0).max(axis=0)
+    return np.where(usable, constraints, np.sign(constraints) * np.where(largest > 0.0, largest, 1.0))

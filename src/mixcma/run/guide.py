@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ PACE, LATER, SLOWEST = 0.025, 2.3e6, 1.0
 ENOUGH = 1.05
 # Of candidates that are drawn alone, every so many are proposals of the quadratic models.
 LOCAL_EVERY = 4
-# Proposals that are among so many of the newest points are not made again.
+# Proposals that are among this many of the newest points, or of the newest that failed, are not made again.
 NOT_AGAIN = 5000
 # Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
 SAME, SAME_LOCALLY = 1e-9, 1e-7
@@ -99,6 +100,7 @@ class Guide:
         self._window = window_of(self.features)
         self._points: list[FloatArray] = []
         self._outcomes: list[Outcome] = []
+        self._failed: deque[FloatArray] = deque(maxlen=NOT_AGAIN)  # points whose outcomes are no data
         self._best: tuple[Order, FloatArray] | None = None
         self._best_place = -1
         self._stacked = np.empty((0, len(setting.coordinates.scale)))  # the newest points, up to this number
@@ -113,9 +115,10 @@ class Guide:
         self._barren: tuple[object, ...] | None = None  # what was known when the quadratic models had nothing new
 
     def add(self, point: FloatArray, outcome: Outcome) -> None:
-        """A point was evaluated; failures are left out, and numbers whose squares are not floats."""
+        """A point was evaluated; failures are no data, nor are numbers whose squares are not floats."""
         self.explorer.add(point, outcome)
         if not is_data(outcome):
+            self._failed.append(point)
             return
         self._points.append(point)
         self._outcomes.append(outcome)
@@ -409,7 +412,7 @@ class Guide:
         for attempt in self.region.attempts()[:most]:
             model = fit_local(self.features, evaluated, attempt.radius)
             if model is not None:
-                known = np.concatenate([evaluated.points, *(point[None] for point in points)])
+                known = np.stack([*evaluated.points, *self._failed, *points])
                 new = (each for each in proposals(model, attempt.margin) if not _is_known_locally(model, known, each))
                 points.extend(itertools.islice(new, 1))
         return points
@@ -425,8 +428,8 @@ class Guide:
         """Whether the point, but for rounding, is among the newest or among those that were found."""
         same = np.full(len(point), SAME)
         same[: self.features.numbers] *= surrogate.scaling.spread[: self.features.numbers]
-        others = [self._newest(), *(other[None] for other, _ in found)]
-        return any(bool((np.abs(points - point) <= same).all(axis=1).any()) for points in others)
+        others = np.array([*self._failed, *(other for other, _ in found)]).reshape(-1, len(point))
+        return any(bool((np.abs(points - point) <= same).all(axis=1).any()) for points in (self._newest(), others))
 
     def _newest(self) -> FloatArray:
         """The newest points (n, N)."""

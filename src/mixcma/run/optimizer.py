@@ -218,8 +218,8 @@ class Optimizer:
         self.failures = 0
         self.best: Best | None = None
         self._x0 = checked_points(space, x0)
-        self._single: dict[int, SingleCandidate] = {}  # drawn alone and not told yet, by identity
-        self._late: dict[int, tuple[Candidate, SingleCandidate]] = {}  # of a generation whose run has ended meanwhile
+        self._single: dict[SingleCandidate, None] = {}  # drawn alone and not told yet, in this order
+        self._late: dict[Candidate, SingleCandidate] = {}  # of generations whose run has ended meanwhile
         self._begin_run(checked_count("run", run, 0), checked_popsize(popsize), start)
         self._first_popsize = self.popsize
         self.told_before: Sequence[tuple[Params, Outcome]] = ()
@@ -307,8 +307,8 @@ class Optimizer:
         return [Candidate(params, index, draw) for index, params in enumerate(self._x0)]
 
     def _ask_single(self) -> Candidate:
-        candidate = self._as_candidate(self._stream.draw(waiting=[each.drawn for each in self._single.values()]))
-        self._single[id(candidate)] = candidate
+        candidate = self._as_candidate(self._stream.draw(waiting=[each.drawn for each in self._single]))
+        self._single[candidate] = None
         return candidate
 
     def _as_candidate(self, drawn: Drawn) -> SingleCandidate:
@@ -371,10 +371,10 @@ class Optimizer:
             params = self.space.check_params(candidate)
             latents = self.encoding.encode_checked(params)[None]
             return self._as_candidate(Drawn(params, latents, self.run, self._draws, OWN_POINT, foreign=True))
-        if id(candidate) in self._single:
-            return self._single[id(candidate)]
-        if id(candidate) in self._late:
-            return self._late[id(candidate)][1]
+        if isinstance(candidate, SingleCandidate) and candidate in self._single:
+            return candidate
+        if candidate in self._late:
+            return self._late[candidate]
         places = [place for place, asked in enumerate(self._asked or ()) if asked is candidate]
         if not places:
             raise ValueError(
@@ -386,8 +386,8 @@ class Optimizer:
         return places[0]
 
     def _tell_single(self, candidate: SingleCandidate, outcome: Outcome) -> None:
-        self._single.pop(id(candidate), None)
-        self._late = {id: pair for id, pair in self._late.items() if pair[1] is not candidate}
+        self._single.pop(candidate, None)
+        self._late = {asked: single for asked, single in self._late.items() if single is not candidate}
         self._record([candidate], gather([outcome]))
         if self.stop is None:
             self._stream.take(candidate.drawn, outcome)
@@ -454,7 +454,7 @@ class Optimizer:
             if place not in self._told:
                 draw = candidate._draw
                 drawn = Drawn(candidate.params, candidate.latent[None], draw.run, draw.generation, candidate.slot)
-                self._late[id(candidate)] = candidate, SingleCandidate(drawn, draw)
+                self._late[candidate] = SingleCandidate(drawn, draw)
         run, monitor, guide = self.run + 1, self.monitor, self.guide
         start = started_at(self.encoding, start_mean(self.encoding, self.seed, run))
         self._begin_run(run, restart_popsize(self._first_popsize, run), start)

@@ -27,7 +27,8 @@ COMPRESSION = 30.0
 # Integers count as spread at least over this part of the distance of their values.
 LEAST_INTEGER_SPREAD = 0.3
 LEAST_SPREAD = 1e-12
-# Where features are farther out than this, the squares of a polynomial's columns are no longer floats.
+# Where features are farther out than this, the squares of a polynomial's columns are no longer floats. What is farther
+# from the best value, in its unit, counts as this far.
 FARTHEST = 1e75
 # Rankings are compared on the better half, and on no more points than this.
 LEAST_COMPARED, MOST_COMPARED = 6, 120
@@ -114,7 +115,7 @@ def fit_surrogate(features: Features, evaluated: Evaluated) -> Surrogate | None:
         return None
     value, unit = above_best(values)
     units = np.array([unit, *(_typical(np.abs(g)) for g in constraints.T)])
-    outputs = np.column_stack([value, constraints / units[1:]])
+    outputs = np.column_stack([value, np.clip(constraints / units[1:], -FARTHEST, FARTHEST)])
     compared = min(max(LEAST_COMPARED, n // 2), MOST_COMPARED)
     polynomials = _polynomials(features, rows, outputs)
     if not polynomials:
@@ -157,7 +158,7 @@ def scaling_of(features: Features, points: FloatArray) -> Scaling:
 def above_best(values: FloatArray) -> tuple[FloatArray, float]:
     above = values - values.min()
     unit = _typical(above)
-    return above / unit, unit
+    return np.minimum(above / unit, FARTHEST), unit
 
 
 def _typical(sizes: FloatArray) -> float:
