@@ -49,7 +49,7 @@ def told(optimizer: Optimizer, floor: float) -> Optimizer:
 
 def test_a_run_that_cannot_catch_up_is_outdone() -> None:
     earlier = told(Optimizer(SPACE, seed=1), 1.0)
-    alone, behind = Optimizer(SPACE, seed=2, run=1), Optimizer(SPACE, seed=2, run=1)
+    alone, behind = (Optimizer(SPACE, seed=2, run=1, method="mix-without-model") for _ in range(2))
     behind.follow(earlier)
     assert behind.monitor.to_beat == pytest.approx((0.0, 1.0))
     assert (told(alone, 2.0).stop.name, told(behind, 2.0).stop.name) == ("flat", "outdone")  # type: ignore[union-attr]

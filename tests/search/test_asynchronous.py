@@ -154,7 +154,7 @@ def test_an_infeasible_value_does_not_reach_the_target(virtually):
 @pytest.mark.parametrize(("method", "budget"), [("mix", 130), (WHOLE, 60)])
 def test_the_callback_is_called_after_every_generation(pool, method, budget):
     """What comes in while a run explores is of one generation."""
-    seen, options = [], {"budget": budget, "seed": 1, "method": method}
+    seen, options = [], {"budget": budget, "seed": 1, "method": method, "restarts": False}
     result = minimize(sphere, PLANE, workers=pool, asynchronous=True, callback=seen.append, **options)
     assert len(seen) > 2
     assert all(isinstance(progress, Progress) for progress in seen)
@@ -196,9 +196,9 @@ def test_failures_are_counted_and_the_search_goes_on(pool, caplog):
 
     counted = Counted(objective)
     with caplog.at_level(logging.WARNING, logger="mixcma"):
-        result = minimize(counted, PLANE, budget=200, seed=1, workers=pool, asynchronous=True)
-    assert counted.calls == result.evaluations == 200
-    assert result.failures == 200 - len(counted.returned) > 0
+        result = minimize(counted, PLANE, budget=100, seed=1, workers=pool, asynchronous=True)
+    assert counted.calls == result.evaluations == 100
+    assert result.failures == 100 - len(counted.returned) > 0
     assert result.first_error == "RuntimeError: too far right"
     assert len(caplog.records) == 1
     assert result.params["x"] <= 0

@@ -110,7 +110,9 @@ class Guide:
         self._with_least: tuple[Surrogate, FloatArray, FloatArray | None] | None = None  # of which model, from where
         self._with_best_floats: tuple[FloatArray | None] | None = None  # None if it is not known yet
         self._floats_at = 0  # how many evaluations it is made of
-        self._floats_settled = False  # whether the last proposal of the floats alone was known already
+        self._nothing_new = (
+            False  # whether the model of the floats, or those under constraints, had nothing new at last
+        )
         self._before = 0  # evaluations of earlier runs
         self._barren: tuple[object, ...] | None = None  # what was known when the quadratic models had nothing new
 
@@ -260,9 +262,9 @@ class Guide:
         return None if self._best is None else self._best[1]
 
     def has_converged(self, evaluations: int) -> bool:
-        """Whether so many evaluations have brought nothing better, and the floats of the best point are where the model
-        of them is least."""
-        return self._floats_settled and len(self._points) - 1 - self._best_place >= evaluations
+        """Whether this many evaluations have brought nothing better, nor have the quadratic models anything to propose:
+        the floats of the best point are where the model of them is least; under constraints, there is no new point."""
+        return self._nothing_new and len(self._points) - 1 - self._best_place >= evaluations
 
     def follow(self, earlier: Guide) -> None:
         """Come after another run of the same search."""
@@ -276,7 +278,7 @@ class Guide:
         return {
             "fitted_at": self._fitted_at,
             "floats_at": self._floats_at,
-            "floats_settled": self._floats_settled,
+            "nothing_new": self._nothing_new,
             "before": self._before,
             "region": self.region.snapshot(),
             **self.trust.snapshot(),
@@ -285,7 +287,7 @@ class Guide:
     def restore(self, numbers: dict[str, Any]) -> None:
         """Go on as it was; the evaluations are added again by whoever has them."""
         self._fitted_at, self._before = numbers["fitted_at"], numbers["before"]
-        self._floats_at, self._floats_settled = numbers["floats_at"], numbers["floats_settled"]
+        self._floats_at, self._nothing_new = numbers["floats_at"], numbers["nothing_new"]
         self.trust.restore(numbers)
         self.region.restore(numbers["region"])
 
@@ -342,6 +344,7 @@ class Guide:
         if knowing == self._barren:
             return []
         points = self._constrained()
+        self._nothing_new = not points
         self._barren = None if points else knowing
         return [Proposal(point, CONSTRAINED) for point in points]
 
@@ -377,7 +380,7 @@ class Guide:
             if point is not None and not known:
                 found.append(Proposal(point, kind))
             if kind == FLOATS:
-                self._floats_settled = known
+                self._nothing_new = known
         return found
 
     def _least(self, surrogate: Surrogate, best: FloatArray) -> FloatArray | None:
