@@ -122,3 +122,27 @@ def test_an_optimum_on_the_edge_of_a_circle_is_found() -> None:
 
     result = minimize(objective, space, budget=6000, seed=1, method="mix-without-model")
     assert result.value == pytest.approx(-2 * math.sqrt(2), abs=1e-6)
+
+
+def test_a_restart_that_begins_where_everything_fails_is_followed_by_another() -> None:
+    def half(params: dict[str, float]) -> float | None:
+        return None if params["x"] > -2.0 else (params["x"] + 3.0) ** 2 + params["y"] ** 2
+
+    result = minimize(half, Space({"x": Float(-5, 5, mean=-3.0, std=0.3), "y": Float(-5, 5)}), budget=900, seed=1)
+    assert result.stop.name == "budget"
+    alone = [run for run in result.runs if run.best_value == math.inf]
+    assert alone
+    assert {run.stop.name for run in alone} == {"outdone"}
+
+
+def test_two_runs_in_a_row_that_fail_end_a_search() -> None:
+    calls = 0
+
+    def until(params: dict[str, float]) -> float | None:
+        nonlocal calls
+        calls += 1
+        return params["x"] ** 2 if calls <= 200 else None
+
+    result = minimize(until, Space({"x": Float(-5, 5)}), budget=2000, seed=1)
+    assert result.stop.name == "failing"
+    assert result.evaluations < 400

@@ -55,7 +55,8 @@ FLAT = StopReason(
 OUTDONE = StopReason(
     "outdone",
     "The run had no hope of catching up with an earlier one.",
-    "Its integers had settled, and it gained too little; other starts are tried if restarts are allowed.",
+    "Its integers had settled, and it gained too little; or all of its evaluations failed. Other starts are tried if "
+    "restarts are allowed.",
 )
 EXHAUSTED = StopReason(
     "exhausted",

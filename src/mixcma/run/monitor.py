@@ -53,6 +53,7 @@ class RunMonitor:
         self.best = NOTHING_YET  # of this run
         self.to_beat = NOTHING_YET  # the best of earlier runs
         self.returned_to = NOTHING_YET  # the best when the search last went back
+        self._fruitless = 0  # how many runs in a row, just before this one, had no success at all
         self._stopping, self._target = stopping, target
         self._dimension, self._floats, self._popsize = dimension, floats, popsize
         self._smallest = self._largest = self._variance = 1.0
@@ -62,6 +63,11 @@ class RunMonitor:
         longest = flat_window(dimension, popsize, max(self._per_coordinate, PATIENCE_PER_FROZEN))
         self._values, self._violations = Window(longest), Window(longest)
         self.set_varying(dimension)
+
+    def come_after(self, earlier: RunMonitor) -> None:
+        """This run follows another one of the same search."""
+        self.to_beat = min(earlier.to_beat, earlier.best)
+        self._fruitless = earlier._fruitless + 1 if earlier.best == NOTHING_YET else 0
 
     def record(self, told: Told, varying: int) -> None:
         """A generation was told; `varying` coordinates of the state that drew it vary, other than by mutation."""
@@ -100,7 +106,7 @@ class RunMonitor:
         """Why the run should end, if it should."""
         limits, smallest, largest = self._stopping, self._smallest, self._largest
         if self._failed_generations >= limits.failing_generations:
-            return FAILING
+            return OUTDONE if self._began_badly() else FAILING
         in_range = 1 / LARGEST_SCALE < sigma < LARGEST_SCALE and largest < LARGEST_SCALE
         if not in_range or smallest <= SMALLEST_EIGENVALUE:
             return NUMERICAL
@@ -146,6 +152,7 @@ class RunMonitor:
             "best_of_few": list(self._best_of_few),
             "values": self._values.snapshot(),
             "violations": self._violations.snapshot(),
+            "fruitless": self._fruitless,
             "best_order": list(self.best),
             "to_beat": list(self.to_beat),
             "returned_to": list(self.returned_to),
@@ -157,6 +164,7 @@ class RunMonitor:
         self._evaluated = numbers.get("evaluated", 0)
         violation, value = numbers.get("best_of_few", NOTHING_YET)
         self._best_of_few = float(violation), float(value)
+        self._fruitless = numbers.get("fruitless", 0)
         self._values.restore(numbers["values"])
         self._violations.restore(numbers["violations"])
         self.best, self.to_beat, self.returned_to = (
@@ -190,6 +198,10 @@ class RunMonitor:
             return False
         length, tolerance = self._flat_window, STRAYED * abs(self.best[1])
         return self._values.gained(length) > tolerance or self._violations.gained(length) > 0.0
+
+    def _began_badly(self) -> bool:
+        """Whether a restart has begun where everything fails, unlike the run before it: the next one may not."""
+        return self.best == NOTHING_YET != self.to_beat and self._fruitless == 0
 
     def _is_outdone(self) -> bool:
         """Whether the integers have settled and an earlier run is better by more than this one can still gain."""

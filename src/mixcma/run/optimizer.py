@@ -492,7 +492,7 @@ class Optimizer:
         self._come_after(earlier.monitor, earlier.guide)
 
     def _come_after(self, monitor: RunMonitor, guide: Guide | None) -> None:
-        self.monitor.to_beat = min(monitor.to_beat, monitor.best)
+        self.monitor.come_after(monitor)
         if self.guide is not None and guide is not None:
             self.guide.follow(guide)
 
