@@ -37,6 +37,8 @@ from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Stream
 
 BAR = 0.65
+# With its model mix would be done after two dozen evaluations.
+METHOD = "mix-without-model"
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def on_threads(task: Task, asynchronous: bool) -> Trial:
             budget=task.budget,
             target=task.problem.success,
             seed=task.seed,
+            method=METHOD,
             restarts=False,
             workers=pool,
             asynchronous=asynchronous,
@@ -100,7 +103,7 @@ def on_threads(task: Task, asynchronous: bool) -> Trial:
 
 def in_virtual_time(task: Task, asynchronous: bool) -> Trial:
     """The same search without clock and threads."""
-    optimizer = Optimizer(task.space, seed=task.seed, target=task.problem.success)
+    optimizer = Optimizer(task.space, seed=task.seed, method=METHOD, target=task.problem.success)
     search = by_result if asynchronous else by_generation
     lasted: list[float] = []
 
