@@ -45,8 +45,10 @@ def run(*arguments, **streams):
 
 
 @needs_full
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("how", [[], ["--quiet"], ["--json"]], ids=" ".join)
-def test_a_full_output_does_not_end_a_search(problem, how):
+def test_a_full_output_does_not_end_a_search(problem, monkeypatch, how, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     path = problem("p['x'] ** 2")
     with open("/dev/full", "w") as full:
         ended = run("run", path, *how, stdout=full)
@@ -56,8 +58,11 @@ def test_a_full_output_does_not_end_a_search(problem, how):
 
 
 @needs_full
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("command", [["show"], ["export", "--csv", "-"]], ids=" ".join)
-def test_a_full_output_is_said_in_a_sentence(tmp_path, command):
+def test_a_full_output_is_said_in_a_sentence(tmp_path, monkeypatch, command, unbuffered):
+    """Where output is buffered, all of it is written when the command ends."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     path = tmp_path / "run.db"
     minimize(lambda p: p["x"] ** 2, Space({"x": Float(-1, 1)}), budget=20, seed=1, run_file=path)
     with open("/dev/full", "w") as full:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from mixcma.cli.check import check
-from mixcma.cli.common import fail, unwritable
+from mixcma.cli.common import fail_to_write
 from mixcma.cli.export import export
 from mixcma.cli.init import init
 from mixcma.cli.race import race
@@ -23,11 +24,14 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            returned = super().invoke(ctx)
+            if sys.stdout is not None and not sys.stdout.closed:
+                sys.stdout.flush()  # not when Python ends, where an error could no longer be said in a sentence
+            return returned
         except OSError as error:
             if isinstance(error, BrokenPipeError) or error.filename is not None:  # click knows the first
                 raise
-            fail(unwritable(error))
+            fail_to_write(error)
 
 
 @click.group(cls=Commands)

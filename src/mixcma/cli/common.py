@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,7 +34,15 @@ def sentences() -> Iterator[None]:
     except ValueError as error:
         fail(str(error))
     except OSError as error:
-        fail(unwritable(error))
+        fail_to_write(error)
+
+
+def fail_to_write(error: OSError) -> NoReturn:
+    """Say what could not be written, and nothing more: Python writes what is left over when it ends."""
+    if error.filename is None and sys.stdout is not None:
+        with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    fail(unwritable(error))
 
 
 def unwritable(error: OSError) -> str:
