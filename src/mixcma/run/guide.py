@@ -48,6 +48,8 @@ LOCAL_EVERY = 4
 NOT_AGAIN = 5000
 # Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
 SAME, SAME_LOCALLY = 1e-9, 1e-7
+# An integer with this many values takes mutations long to find.
+MANY_VALUES = 100
 # Under constraints the nearest of so many windows of points count; nothing is proposed in larger problems than this.
 NEARBY, MOST_FEATURES, MOST_CONSTRAINTS = 4, 60, 100
 
@@ -263,8 +265,11 @@ class Guide:
 
     def has_converged(self, evaluations: int) -> bool:
         """Whether this many evaluations have brought nothing better, nor have the quadratic models anything to propose:
-        the floats of the best point are where the model of them is least; under constraints, there is no new point."""
-        return self._nothing_new and len(self._points) - 1 - self._best_place >= evaluations
+        the floats of the best point are where the model of them is least; under constraints, there is no new point.
+        It takes mutations longer to find the last steps of an integer with many values, so there this is never so."""
+        last = np.asarray(self._setting.coordinates.last)[np.asarray(self._setting.coordinates.discrete)]
+        in_vain = len(self._points) - 1 - self._best_place
+        return self._nothing_new and in_vain >= evaluations and not (last >= MANY_VALUES).any()
 
     def follow(self, earlier: Guide) -> None:
         """Come after another run of the same search."""
