@@ -48,7 +48,7 @@ LOCAL_EVERY = 4
 NOT_AGAIN = 5000
 # Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
 SAME, SAME_LOCALLY = 1e-9, 1e-7
-# An integer with this many values takes mutations long to find.
+# Mutations take long to find the last steps of an integer with this many values.
 MANY_VALUES = 100
 # Under constraints the nearest of so many windows of points count; nothing is proposed in larger problems than this.
 NEARBY, MOST_FEATURES, MOST_CONSTRAINTS = 4, 60, 100
@@ -112,9 +112,7 @@ class Guide:
         self._with_least: tuple[Surrogate, FloatArray, FloatArray | None] | None = None  # of which model, from where
         self._with_best_floats: tuple[FloatArray | None] | None = None  # None if it is not known yet
         self._floats_at = 0  # how many evaluations it is made of
-        self._nothing_new = (
-            False  # whether the model of the floats, or those under constraints, had nothing new at last
-        )
+        self._nothing_new = False  # whether the model of the floats, or those under constraints, had nothing new
         self._before = 0  # evaluations of earlier runs
         self._barren: tuple[object, ...] | None = None  # what was known when the quadratic models had nothing new
 
@@ -264,9 +262,11 @@ class Guide:
         return None if self._best is None else self._best[1]
 
     def has_converged(self, evaluations: int) -> bool:
-        """Whether this many evaluations have brought nothing better, nor have the quadratic models anything to propose:
-        the floats of the best point are where the model of them is least; under constraints, there is no new point.
-        It takes mutations longer to find the last steps of an integer with many values, so there this is never so."""
+        """Whether this many evaluations have brought nothing better, and the quadratic models have nothing to propose.
+
+        That is so where the floats of the best point are where their model is least; under constraints, where there is
+        no new point. Where an integer has many values it is never so: mutations take longer to find its last steps.
+        """
         last = np.asarray(self._setting.coordinates.last)[np.asarray(self._setting.coordinates.discrete)]
         in_vain = len(self._points) - 1 - self._best_place
         return self._nothing_new and in_vain >= evaluations and not (last >= MANY_VALUES).any()
@@ -292,7 +292,7 @@ class Guide:
     def restore(self, numbers: dict[str, Any]) -> None:
         """Go on as it was; the evaluations are added again by whoever has them."""
         self._fitted_at, self._before = numbers["fitted_at"], numbers["before"]
-        self._floats_at, self._nothing_new = numbers["floats_at"], numbers["nothing_new"]
+        self._floats_at, self._nothing_new = numbers.get("floats_at", 0), numbers.get("nothing_new", False)
         self.trust.restore(numbers)
         self.region.restore(numbers["region"])
 
