@@ -38,7 +38,7 @@ def sentences() -> Iterator[None]:
 
 
 def fail_to_write(error: OSError) -> NoReturn:
-    """Say what could not be written, and drop what is left in the buffer: Python would fail to write it when it ends."""
+    """Say what could not be written, and drop what is left in the buffer: Python would fail to write it at its end."""
     if error.filename is None and sys.stdout is not None:
         with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
