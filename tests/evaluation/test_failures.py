@@ -551,12 +551,15 @@ def first(mark):
 
 
 def run_script(program, *arguments):
-    """Its output, or None if it hangs."""
-    command = [sys.executable, "-c", SCRIPT + program, *map(str, arguments)]
+    """Its output, or None if it hangs; where it hangs, its threads are in the test's error output."""
+    command = [sys.executable, "-X", "faulthandler", "-c", SCRIPT + program, *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as script:
         try:
             return script.communicate(timeout=60)[0]
         except subprocess.TimeoutExpired:
+            script.send_signal(signal.SIGABRT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                script.wait(timeout=10)
             return None
         finally:
             with contextlib.suppress(ProcessLookupError):

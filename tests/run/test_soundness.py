@@ -52,6 +52,20 @@ def test_an_integer_anywhere_in_its_range(last, place, budget):
         assert value_of(space, lambda p: abs(p["x"] - place), seed=seed, budget=budget, target=close) <= close
 
 
+@pytest.mark.parametrize("beside", [3, 10])
+@pytest.mark.parametrize("part", [3, 2])
+def test_a_very_wide_integer_beside_floats_that_hardly_matter(beside, part):
+    """The integer is searched as a float: that it has become as narrow as floats allow does not end the run."""
+    last = 2**62 - 1
+    space = Space({"x": Int(0, last), **{f"y{j}": Float(mean=2.0, std=1.0) for j in range(beside)}})
+
+    def objective(p):
+        return abs(p["x"] - last // part) + sum(p[f"y{j}"] ** 2 for j in range(beside))
+
+    for seed in (1, 2, 3, 4):
+        assert value_of(space, objective, seed=seed, budget=20_000, target=2.0**13) <= 2.0**13
+
+
 @pytest.mark.parametrize("N", [1, 2])
 @pytest.mark.parametrize("distance", [1e3, 1e6])
 def test_an_optimum_far_from_the_start(distance, N):

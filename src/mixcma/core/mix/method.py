@@ -102,7 +102,7 @@ class Mix(Method):
 
     def smallest_variance(self, setting: MixSetting, state: MixState) -> Array:
         """Of the floats: integers need not be narrower than their cells."""
-        A = state.A[..., setting.float_places].min(axis=-1) if setting.has_floats else LARGEST_FLOAT**0.25
+        A = state.A[..., setting.precise_places].min(axis=-1) if setting.has_floats else LARGEST_FLOAT**0.25
         return state.sigma[..., 0] ** 2 * state.eigenvalues[..., 0] * A**2
 
     def spread_outside(self, state: MixState) -> Array:

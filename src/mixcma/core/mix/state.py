@@ -82,6 +82,12 @@ class MixSetting(CategorySetting):
         return self.floats.nonzero()[0]
 
     @cached_property
+    def precise_places(self) -> Array:
+        """Of these the floats themselves; where there are none, integers that are searched as floats."""
+        discrete = self.coordinates.discrete[self.float_places]
+        return self.float_places if discrete.all() else self.float_places[~discrete]
+
+    @cached_property
     def has_floats(self) -> bool:
         return bool(self.floats.any())
 
