@@ -327,8 +327,8 @@ def test_the_covariance_stays_positive_definite(seed: int, n: int, popsize: int,
     ranks = ranks_of(np.round(z[:, 0] ** 2, int(rng.integers(0, 3))))  # the worst lie in one direction
     w_plus, w_minus = (weights_of(weights, ranks) for weights in (of.positive_weights, of.negative_weights))
     c, norm_sq = MixConstants._make(mix_constants(of, n)[:, n]), np.vecdot(z, z)
-    w = by_direction(c, w_plus, w_minus, norm_sq)
-    new, c_1 = covariance(c, C, w, y, norm_sq, p_c, np.float64(h)), h * c.c_1
+    w = by_direction(c, w_plus, w_minus, norm_sq, c.n)
+    new, c_1 = covariance(c, C, w, y, norm_sq, p_c, np.float64(h), c.n), h * c.c_1
     rank_mu = (y.T * w) @ y - w @ norm_sq / n * C
     np.testing.assert_allclose(new, (1 - c_1) * C + c_1 * np.outer(p_c, p_c) + c.eta_C * rank_mu, atol=1e-12)
     assert np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, new).T))[0] >= -1e-9

@@ -13,6 +13,7 @@ from mixcma.cli.common import FAILED, cell, fail, plain, problem_of, terminal
 from mixcma.cli.run import trial
 from mixcma.evaluation.command import SHARED_FILE, Command
 from mixcma.search.progress import duration, value_text
+from mixcma.space import Params, Space
 
 
 @click.command()
@@ -27,7 +28,7 @@ def check(problem: Path) -> None:
     console = terminal()
     table = Table("variable", "kind", "tried with")
     for name, variable in described.space.items():
-        table.add_row(cell(name), variable.kind, cell(value_text(params[name])))
+        table.add_row(cell(name), variable.kind, cell(_tried(described.space, name, params)))
     console.print(table)
     outcome = call.outcome
     if outcome.failed:
@@ -43,3 +44,8 @@ def check(problem: Path) -> None:
     console.print(f", in {duration(call.seconds)}; {budget} evaluations on one worker would take "
                   f"{duration(budget * call.seconds)}.")  # fmt: skip
     console.print(plain(f"{problem} is ready: mixcma run {shlex.quote(str(problem))}"))
+
+
+def _tried(space: Space, name: str, params: Params) -> str:
+    """The value of a variable, or where it would exist."""
+    return value_text(params[name]) if name in params else f"exists only where {space.where(name)}"

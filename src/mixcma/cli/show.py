@@ -105,8 +105,10 @@ def _best_points(succeeded: list[tuple[Row, Outcome]]) -> Table:
     table.add_row("value", *(f"{outcome.value:.8g}" for _, outcome in ranked), style="bold")
     if any(outcome.constraints for _, outcome in ranked):
         table.add_row("violation", *(f"{outcome.violation:.3g}" for _, outcome in ranked))
-    for name in ranked[0][0].params:
-        table.add_row(cell(name), *(cell(value_text(row.params[name])) for row, _ in ranked))
+    for name in dict.fromkeys(name for row, _ in ranked for name in row.params):
+        table.add_row(
+            cell(name), *(cell(value_text(row.params[name]) if name in row.params else "") for row, _ in ranked)
+        )
     return table
 
 

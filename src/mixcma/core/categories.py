@@ -57,10 +57,11 @@ def draw_choices(categories: Categories, theta: Array, uniform: Array) -> Array:
 
 
 def frequencies(choices: int, chosen: Array, w_plus: Array) -> Array:
-    """sum_i w+_i [c_i = k]: (..., L, N_cat), (..., L) -> (..., N_cat, K)."""
+    """sum_i w+_i [c_i = k]: (..., L, N_cat), (..., L) -> (..., N_cat, K). Weights may be each category's own."""
     xp = namespace(chosen)
+    w_plus = w_plus[..., None] if w_plus.ndim < chosen.ndim else w_plus
     taken = (chosen[..., None] == xp.arange(choices)) * 1.0  # (..., L, N_cat, K)
-    return xp.sum(w_plus[..., None, None] * taken, axis=-3)
+    return xp.sum(w_plus[..., None] * taken, axis=-3)
 
 
 def with_margin(categories: Categories, theta: Array) -> Array:

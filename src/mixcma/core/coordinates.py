@@ -47,6 +47,14 @@ class Tables(NamedTuple):
     values: Array  # (T, K) padded with the last value
 
 
+class Condition(NamedTuple):
+    """One variable exists only where another one has one of these values."""
+
+    child: int
+    parent: int
+    cells: tuple[float, ...]  # of the parent
+
+
 class Coordinates(NamedTuple):
     """The constants of each coordinate, of shape (N,)."""
 
@@ -70,6 +78,8 @@ class Coordinates(NamedTuple):
     anchor: Array  # where CMA-ES-IM counts cells from: the threshold of two values, else the first value
     box_low: Array  # the box of Section 3 for discrete coordinates, infinite for floats
     box_high: Array
+    conditions: tuple[Condition, ...] = ()
+    absent: Array | None = None  # where variables stand that do not exist; None if there are no conditions
 
 
 def cell_index(coordinates: Coordinates, u: Array) -> Array:

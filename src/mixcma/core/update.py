@@ -7,7 +7,9 @@ from mixcma.core.strategy import Strategy
 
 
 def combine(w: Array, vectors: Array) -> Array:
-    """sum_i w_i vectors_i: (..., L), (..., L, N) -> (..., N)."""
+    """sum_i w_i vectors_i: (..., L), (..., L, N) -> (..., N). Weights may be each coordinate's own, (..., L, N)."""
+    if w.ndim == vectors.ndim:
+        return (w * vectors).sum(axis=-2)
     return w.dot(vectors) if w.ndim == 1 else namespace(w).vecmat(w, vectors)  # in a single run twice as fast
 
 

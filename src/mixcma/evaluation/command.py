@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -50,7 +50,8 @@ class Command:
     ----------
     arguments
         The program and its arguments. ``{name}`` stands for a parameter, ``{id}`` for the number of the
-        evaluation, ``{params}`` for the path of a JSON file with all parameters, ``{here}`` for `folder`.
+        evaluation, ``{depth|none}`` for a parameter that does not always exist, with what stands there where it does
+        not; ``{params}`` for the path of a JSON file with all parameters, ``{here}`` for `folder`.
         A parameter of one of these names comes first. No shell is involved. A relative path of the program starts in
         `folder`.
     value
@@ -193,16 +194,26 @@ def placeholders(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
 
 
+def split_field(field: str, names: Collection[str]) -> tuple[str, str | None]:
+    """What stands in braces as a name, and what is to stand there if that variable does not exist: {depth|none}."""
+    name, bar, instead = field.partition("|")
+    return (name, instead) if bar and field not in names else (field, None)
+
+
 def fill(part: str, params: Params, *, id: int, params_file: Path, here: str) -> str:
     """An argument with its placeholders replaced. Names are taken as they are: {x.y} is a parameter called "x.y"."""
     values: dict[str, object] = {"id": id, "params": str(params_file), "here": here}
     values |= {name: as_argument(value) for name, value in params.items()}
     filled = []
-    for text, name, form, conversion in string.Formatter().parse(part):
+    for text, field, form, conversion in string.Formatter().parse(part):
         filled.append(text)
-        if name is not None:
-            value = string.Formatter().convert_field(values[name], conversion)
-            filled.append(format(value, form or ""))
+        if field is not None:
+            name, instead = split_field(field, values)
+            if name not in values and instead is not None:
+                filled.append(instead)
+            else:
+                value = string.Formatter().convert_field(values[name], conversion)
+                filled.append(format(value, form or ""))
     return "".join(filled)
 
 

@@ -41,6 +41,7 @@ class Decoder:
         # faster to copy and fill than dicts that grow, and in order
         self._blank: Params = {**dict.fromkeys(space.names, 0), **space.constants}
         self._shared: tuple[FloatArray | None, Params] = None, self._blank
+        self._space = space
 
     def __call__(self, floats: FloatArray, k: FloatArray) -> list[Params]:
         """(L, N), (L, N) -> L dicts."""
@@ -52,7 +53,7 @@ class Decoder:
         params = [blank.copy() for _ in rows]
         for each, row in zip(params, rows):
             each.update(zip(names, row))
-        return params
+        return list(map(self._space.active, params)) if self._space.conditions else params
 
     def _with_cells(self, k: FloatArray) -> Params:
         """A blank with the values of cells whose rows are all the same; the last one is kept, since it comes again."""

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from mixcma.core.coordinates import (
     LARGEST_FLOAT,
     NARROWEST_CELL,
+    Condition,
     Coordinates,
     LogGrid,
     Tables,
+    cell_centre,
     cell_index,
     float_values,
 )
 from mixcma.core.stopping import LARGEST_SCALE
 from mixcma.latent.axis import Axis, axis
 from mixcma.latent.decoder import Decoder, values_of
-from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Variable, invalid
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
 FloatArray = NDArray[np.float64]
 
@@ -60,8 +62,8 @@ class Encoding:
                 expected = "a range in which floats can be told apart"
                 invalid(name, expected, space[name], "widen the bounds or drop log=True")
         self._axis_of = dict(zip(self.names, self.axes))
-        self.coordinates = _coordinates(self.axes)
         self.initial_mean = np.array([a.latent(a.mean) for a in self.axes])
+        self.coordinates = _with_conditions(space, self.names, _coordinates(self.axes), self.initial_mean)
         self._decoder = Decoder(space, self.names, self.axes)
         self._positions = [(name, _position(space[name], line)) for name, line in zip(self.names, self.axes)]
 
@@ -100,9 +102,10 @@ class Encoding:
 
     def encode_checked(self, params: Params) -> FloatArray:
         """The same for `params` that are known to be of the space, with the types that it gives them."""
-        t = np.array([position(params[name]) for name, position in self._positions], dtype=np.float64)
-        latent: FloatArray = (t - self.coordinates.origin) / self.coordinates.scale
-        return latent
+        present = [position(params[name]) if name in params else math.nan for name, position in self._positions]
+        latent: FloatArray = (np.array(present, dtype=np.float64) - self.coordinates.origin) / self.coordinates.scale
+        absent = self.coordinates.absent
+        return latent if absent is None else np.where(np.isnan(latent), absent, latent)
 
     def encode_mean(self, mean: Mapping[str, float]) -> FloatArray:
         """The latent point (N,) of an initial mean; names left out keep their own."""
@@ -175,6 +178,29 @@ def _coordinates(axes: Sequence[Axis]) -> Coordinates:
         box_low=column(lambda a: _box(a)[0]),
         box_high=column(lambda a: _box(a)[1]),
     )
+
+
+def _with_conditions(space: Space, names: Sequence[str], coordinates: Coordinates, mean: FloatArray) -> Coordinates:
+    """With the conditions of the space. Absent numbers are at the value next to the mean, categories at no choice."""
+    if not space.conditions:
+        return coordinates
+    conditions = tuple(
+        Condition(names.index(child), names.index(parent), _cells(space[parent], allowed))
+        for child, needed in space.conditions.items()
+        for parent, allowed in needed.items()
+        if child in names and parent in names
+    )
+    centre = cell_centre(coordinates, cell_index(coordinates, mean))
+    absent = np.where(coordinates.discrete, centre, mean)
+    absent[len(names) - len(coordinates.choices) :] = -1.0
+    return coordinates._replace(conditions=conditions, absent=absent)
+
+
+def _cells(variable: Variable, values: Sequence[Value]) -> tuple[float, ...]:
+    """The cells of some values of a variable that is no float."""
+    if isinstance(variable, Int):
+        return tuple(float((value - variable.low) // variable.step) for value in values)
+    return tuple(float(values_of(variable).index(value)) for value in values)
 
 
 def _has_margin(line: Axis) -> bool:

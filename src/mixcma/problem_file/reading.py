@@ -15,7 +15,7 @@ from typing import Any
 
 from mixcma.core.methods import METHODS
 from mixcma.evaluation import Objective, checked_workers
-from mixcma.evaluation.command import OWN_PLACEHOLDERS, Command, fill, placeholders
+from mixcma.evaluation.command import OWN_PLACEHOLDERS, Command, fill, placeholders, split_field
 from mixcma.problem_file.lines import key_lines, line_of
 from mixcma.space import Categorical, Space
 
@@ -140,7 +140,9 @@ class _Reader:
         good: dict[str, Any] = {}
         for name, table in tables.items():
             try:
-                Space.from_dict({name: table})
+                # on their own variables have no parents: their conditions are for the whole space
+                alone = {key: v for key, v in table.items() if key != "when"} if isinstance(table, dict) else table
+                Space.from_dict({name: alone})
                 good[name] = table
             except ValueError as error:
                 blamed = self._blamed(table, str(error))
@@ -152,11 +154,19 @@ class _Reader:
             return None
         if len(good) < len(tables):
             return None
-        space = Space.from_dict(good)
-        if not space.free:
+        space = self._whole_space(good)
+        if space is not None and not space.free:
             self._wrong(("space",), "every variable has a single value; widen the bounds of one")
             return None
         return space
+
+    def _whole_space(self, tables: dict[str, Any]) -> Space | None:
+        try:
+            return Space.from_dict(tables)
+        except ValueError as error:  # in a condition
+            name = next((name for name in tables if str(error).startswith(f"variable {name!r}: ")), "")
+            self._wrong(("space", name, "when"), _without_name(str(error), name))
+            return None
 
     def _blamed(self, table: object, error: str) -> tuple[str, ...]:
         """The key of a variable's table that an error is about, as far as its text says."""
@@ -240,11 +250,16 @@ class _Reader:
         if space is None:
             return
         self._clashes(space)
-        used = {name for part in parts for name in placeholders(part)}
         known = {*OWN_PLACEHOLDERS, *space}
+        fields = {field: split_field(field, known) for part in parts for field in placeholders(part)}
+        used = {name for name, _ in fields.values()}
         for name in sorted(used - known):
             self._wrong(("objective", "command"), f"{{{name}}} is not a variable; {_instead_of(name, space)}")
-        self._formats([part for part in parts if placeholders(part) <= known], space)
+        for name in sorted({name for name, instead in fields.values() if instead is None and name in space.conditions}):
+            text = f"{name} exists only where {space.where(name)}; say what stands there elsewhere: {{{name}|none}}"
+            self._wrong(("objective", "command"), text)
+        good = [part for part in parts if all(fields[field][0] in known for field in placeholders(part))]
+        self._formats(good, space)
         if "params" not in used and len(parts) == len(command):  # else the others may have been meant to hold them
             for name in space.free:
                 if name not in used:
@@ -280,7 +295,8 @@ class _Reader:
         }
         for part in command:
             try:
-                fill(part, params, id=1, params_file=Path("params.json"), here=".")
+                for tried in (params, {name: params[name] for name in space if name not in space.conditions}):
+                    fill(part, tried, id=1, params_file=Path("params.json"), here=".")
             except ValueError as error:
                 text = f"{part!r} is not well formed ({error}); write for instance {_plain(part)}"
                 self._wrong(("objective", "command"), text)
@@ -331,14 +347,25 @@ class _Reader:
                 )
                 continue
             self._unknown(("run", "x0"), point, space)
-            for name, variable in space.items():
-                if name not in point:
-                    self._wrong(("run", "x0"), f"{name} is missing; add it")
-                    continue
-                try:
-                    variable.check_value(name, point[name])
-                except ValueError as error:
-                    self._wrong(("run", "x0"), str(error))
+            given = {name: value for name, value in point.items() if name in space}
+            errors = [_error_in(space, name, given) for name in space if name not in space.conditions]
+            if not any(errors):  # the conditions of the others are known
+                errors = [_error_of(space.check_params, given)]
+            for error in filter(None, errors):
+                self._wrong(("run", "x0"), error)
+
+
+def _error_in(space: Space, name: str, point: Mapping[str, Any]) -> str | None:
+    """What is wrong with the value of a variable that exists everywhere."""
+    return _error_of(space[name].check_value, name, point[name]) if name in point else f"{name} is missing; add it"
+
+
+def _error_of(check: Callable[..., object], *arguments: object) -> str | None:
+    try:
+        check(*arguments)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _is_number(value: object) -> bool:

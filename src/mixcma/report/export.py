@@ -6,6 +6,7 @@ import csv
 import json
 from typing import IO
 
+from mixcma.space import Params, Space, Value
 from mixcma.store import Record, Row
 
 COLUMNS = (
@@ -26,12 +27,17 @@ def write_csv(record: Record, out: IO[str]) -> None:
     table.writerow(map(_harmless, [*COLUMNS, *record.space, *(f"constraint {i + 1}" for i in range(most))]))
     for row in record.rows:
         constraints = [] if row.outcome is None else list(row.outcome.constraints)
-        cells = [*_cells(row), *row.params.values(), *constraints, *[""] * (most - len(constraints))]
+        cells = [*_cells(row), *_values(record.space, row.params), *constraints, *[""] * (most - len(constraints))]
         table.writerow(map(_harmless, cells))
 
 
 def _harmless(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def _values(space: Space, params: Params) -> list[Value]:
+    """A cell for each variable, empty for those that do not exist at this point."""
+    return [params.get(name, "") for name in space]
 
 
 def _cells(row: Row) -> list[object]:

@@ -156,7 +156,7 @@ def _variables(record: Record, encoding: Encoding, evaluations: Evaluations, gen
     }
     shares = {each.name: (each, figures.shares(each, shown, restarts)) for each in shares_of(record, encoding, shown)}
     return {
-        "domains": {name: text.domain(variable) for name, variable in record.space.items()},
+        "domains": {name: text.domain(record.space, name) for name in record.space},
         "best_params": params,
         "generations": len(generations),
         # what the search treats as a category has no mean: its probabilities are shown instead
@@ -181,7 +181,7 @@ def _search(record: Record, evaluations: Evaluations, generations: Generations) 
 
 
 def _points(record: Record, evaluations: Evaluations) -> Context:
-    return {"points": tables.best_designs(record.space, evaluations)}
+    return {"points": tables.best_designs(record.space, evaluations), "variables": record.space.names}
 
 
 def _failures(evaluations: Evaluations) -> Context:

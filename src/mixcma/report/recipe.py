@@ -16,7 +16,7 @@ from mixcma.report.series import encoding_of
 from mixcma.run.optimizer import DEFAULT_METHOD
 from mixcma.run.warm_start import started_at
 from mixcma.search.settings import KINDS, describe_method
-from mixcma.space import Variable
+from mixcma.space import Variable, When
 from mixcma.store import Record
 
 AGAIN = "again.db"
@@ -132,4 +132,6 @@ def _call(name: str, options: Mapping[str, Any]) -> str:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, When):
+        return repr(value.to_dict())
     return repr(list(value)) if isinstance(value, Iterable) and not isinstance(value, str) else repr(value)

@@ -21,6 +21,8 @@ POINTS_SHOWN = 50
 # Two points are the same design if their floats differ by less than this part of their range, and all else is equal.
 # A discrete variable with more values than this counts as a float.
 SAME_DESIGN, MANY_VALUES = 0.01, 1000
+# Where a point is that lacks a variable: at no place of its range.
+ABSENT_PLACE = -1.0
 ERRORS_SHOWN = 50
 # The parts in which two messages of the same error may differ: decimal fractions and memory addresses.
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
@@ -56,8 +58,7 @@ def best_point(evaluations: Evaluations) -> Point | None:
 def best_designs(space: Space, evaluations: Evaluations, most: int = POINTS_SHOWN) -> list[Point]:
     """The best points that are different designs, the best first; each stands for all points of its design."""
     points = sorted(_succeeded(evaluations), key=_rank)
-    columns = [_places(variable, [point.params[name] for point in points]) for name, variable in space.items()]
-    places = np.stack(columns, axis=1)
+    places = np.stack([_places_of(name, variable, points) for name, variable in space.items()], axis=1)
     found, left = list[Point](), np.ones(len(points), dtype=bool)
     while len(found) < most and left.any():
         best = int(left.argmax())
@@ -73,6 +74,14 @@ def _succeeded(evaluations: Evaluations) -> list[Point]:
         for index, row in enumerate(evaluations.rows)
         if row.outcome is not None and not row.outcome.failed
     ]
+
+
+def _places_of(name: str, variable: Variable, points: Sequence[Point]) -> FloatArray:
+    """The places of the points on one variable; far outside for those where it does not exist."""
+    exists = np.array([name in point.params for point in points], dtype=bool)
+    places = np.full(len(points), ABSENT_PLACE)
+    places[exists] = _places(variable, [point.params[name] for point in points if name in point.params])
+    return places
 
 
 def _places(variable: Variable, values: Sequence[Value]) -> FloatArray:
@@ -167,7 +176,7 @@ class Component:
 
 
 def components(space: Space, params: Params) -> list[Component]:
-    return [Component(name, domain(space[name]), value, _place(space[name], value)) for name, value in params.items()]
+    return [Component(name, domain(space, name), value, _place(space[name], value)) for name, value in params.items()]
 
 
 def _place(variable: Variable, value: Value) -> float | None:

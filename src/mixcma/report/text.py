@@ -6,7 +6,7 @@ import math
 from datetime import datetime
 
 from mixcma.search.progress import duration
-from mixcma.space import Bool, Categorical, Discrete, Float, Int, Value, Variable
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Space, Value, Variable
 
 INFINITY = "∞"
 
@@ -56,7 +56,13 @@ def moment(epoch: float) -> str:
     return datetime.fromtimestamp(epoch).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def domain(variable: Variable) -> str:
+def domain(space: Space, name: str) -> str:
+    """The values that a variable may take, and where it exists."""
+    where = space.where(name)
+    return values_text(space[name]) + (f", only where {where}" if where else "")
+
+
+def values_text(variable: Variable) -> str:
     """The values that a variable may take."""
     if variable.only:
         return "constant"

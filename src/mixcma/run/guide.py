@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.core.conditions import without_absent
 from mixcma.core.coordinates import cell_centre, cell_index
 from mixcma.core.method import Method, State
 from mixcma.core.model import Surrogate, Trust, fit_surrogate
@@ -351,7 +352,7 @@ class Guide:
         points = self._constrained()
         self._nothing_new = not points
         self._barren = None if points else knowing
-        return [Proposal(point, CONSTRAINED) for point in points]
+        return [Proposal(without_absent(self._setting.coordinates, point), CONSTRAINED) for point in points]
 
     @staticmethod
     def _kinds(surrogate: Surrogate) -> tuple[str, ...]:
@@ -381,6 +382,7 @@ class Guide:
             if not self.trust.may_propose(kind):
                 continue
             point = self._floats() if kind == FLOATS else self._least(surrogate, self._best[1])
+            point = None if point is None else without_absent(self._setting.coordinates, point)
             known = point is not None and self._is_known(surrogate, point, found)
             if point is not None and not known:
                 found.append(Proposal(point, kind))

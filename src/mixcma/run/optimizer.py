@@ -525,7 +525,7 @@ class Optimizer:
             **self.monitor.snapshot(),
             **({} if self.guide is None else {"guide": self.guide.snapshot()}),
             "stop": self.stop and self.stop.name,
-            "best": best and [list(best.params.values()), best.value, best.violation, best.evaluation],
+            "best": best and [self.space.row(best.params), best.value, best.violation, best.evaluation],
         }
         return Snapshot(numbers, arrays_of(self.state))
 
@@ -538,7 +538,7 @@ class Optimizer:
         self._record_decomposition()
         if self.guide is not None:
             self.guide.restore(numbers["guide"])
-        self.best = best and Best(dict(zip(self.space, best[0])), *best[1:])
+        self.best = best and Best(self.space.from_row(best[0]), *best[1:])
         self.stop = numbers["stop"] and REASONS[numbers["stop"]]
         if self.stop is FAILING:
             self.stop = None

@@ -38,14 +38,17 @@ def warm_start(encoding: Encoding, history: History) -> Start:
     if not points:
         return started_at(encoding, encoding.initial_mean)
     u = np.array([encoding.encode(params) for params in points])
-    n = encoding.dimension - len(choices)
+    exists = np.array([[name in params for name in encoding.names] for params in points])
+    n, known = encoding.dimension - len(choices), exists.sum(axis=0) > 0
+    m = np.where(known, (u * exists).sum(axis=0) / np.maximum(exists.sum(axis=0), 1), encoding.initial_mean)[:n]
     alpha = NEIGHBOURHOOD / INITIAL_FRACTION  # a latent unit is that part of the range, where std is the default
     covariance = np.eye(encoding.dimension)
-    covariance[:n, :n] = alpha**2 * np.eye(n) + np.cov(u[:, :n], rowvar=False, bias=True).reshape(n, n)
+    off = np.where(exists[:, :n], u[:, :n] - m, 0.0)
+    covariance[:n, :n] = np.diag(np.where(known[:n], alpha**2, 1.0)) + off.T @ off / len(u)
     places = np.arange(choices.max(initial=1))
-    seen = np.mean(u[:, n:, None] == places, axis=0)  # (N_cat, K)
-    even = start_at(np.concatenate([u[:, :n].mean(axis=0), seen.argmax(axis=-1)]), choices)
-    return even._replace(covariance=covariance, theta=(even.theta + seen) / 2)
+    seen = (u[:, n:, None] == places).sum(axis=0) / np.maximum(exists[:, n:].sum(axis=0), 1)[:, None]  # (N_cat, K)
+    even = start_at(np.concatenate([m, seen.argmax(axis=-1)]), choices)
+    return even._replace(covariance=covariance, theta=np.where(known[n:, None], (even.theta + seen) / 2, even.theta))
 
 
 def started_at(encoding: Encoding, mean: NDArray[np.float64]) -> Start:
@@ -61,10 +64,11 @@ def started_at(encoding: Encoding, mean: NDArray[np.float64]) -> Start:
 
 def started_from(encoding: Encoding, point: NDArray[np.float64]) -> Start:
     """The start of a run at a known point (N,): half of the first choices of each category are its own."""
-    even = start_at(point, encoding.coordinates.choices)
     n = encoding.dimension - len(encoding.coordinates.choices)
+    even = start_at(np.concatenate([point[:n], np.maximum(point[n:], 0.0)]), encoding.coordinates.choices)
     chosen = point[n:, None] == np.arange(even.theta.shape[-1])
-    return even._replace(theta=(even.theta + chosen) / 2)
+    exists = point[n:, None] >= 0.0
+    return even._replace(theta=np.where(exists, (even.theta + chosen) / 2, even.theta))
 
 
 def promising(encoding: Encoding, history: History) -> list[Params]:

@@ -29,7 +29,7 @@ class Account:
     run_best: float = math.inf
     recalls_failures: bool = True  # whether a point that failed counts as known, and is not tried again
     idle: int = 0  # how many of the newest candidates in a row cost no evaluation
-    _known: dict[tuple[Value, ...], Outcome] = field(default_factory=dict)
+    _known: dict[tuple[tuple[str, Value], ...], Outcome] = field(default_factory=dict)
 
     @property
     def best(self) -> Best | None:
@@ -47,13 +47,13 @@ class Account:
         return self.cache and self.points is not None and len(self._known) >= self.points
 
     def recall(self, params: Params) -> Outcome | None:
-        return self._known.get(tuple(params.values())) if self.cache else None
+        return self._known.get(tuple(params.items())) if self.cache else None
 
     def take(self, params: Params, outcome: Outcome) -> None:
         """Count an evaluation."""
         self.evaluations += 1
         if self.cache and (self.recalls_failures or not outcome.failed):
-            self._known[tuple(params.values())] = outcome
+            self._known[tuple(params.items())] = outcome
         if outcome.failed:
             self.failures += 1
             self.first_error = self.first_error or outcome.error

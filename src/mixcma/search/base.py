@@ -136,11 +136,11 @@ class Search(ABC):
     def _plan(self, entries: list[Entry]) -> Plan:
         """Decide where the outcome of each candidate comes from, and submit those that must be evaluated."""
         plan = Plan([], {}, set(), {entry.id: slot for slot, entry in enumerate(entries)})
-        first: dict[tuple[Value, ...], int] = {}  # the first candidate at each point
+        first: dict[tuple[tuple[str, Value], ...], int] = {}  # the first candidate at each point
         affordable = self.account.budget - self.account.evaluations
         for slot, entry in enumerate(entries):
             known = entry.outcome if entry.outcome is not None else self.account.recall(entry.params)
-            point = tuple(entry.params.values())
+            point = tuple(entry.params.items())
             if known is not None:
                 plan.answers[slot] = known
                 if entry.outcome is not None and not entry.known:  # the file holds its evaluation

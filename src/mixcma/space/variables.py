@@ -9,9 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
+
+from mixcma.space.conditions import When
+from mixcma.space.errors import Words, invalid
 
 # A float, an int, a bool, or one of the choices of a category (a string, a number, a bool or None).
 Value = Any
@@ -20,20 +23,6 @@ Value = Any
 LARGEST_INTEGER = 2**62
 # Neighbouring values of a set that are closer than this fraction of its range cannot be told apart in floats.
 CLOSEST_VALUES = 1e-12
-
-
-class Words(str):
-    """A text that is not itself the value that was given: error messages show it without quotes."""
-
-    __repr__ = str.__str__
-
-
-def invalid(name: str, expected: str, given: object, remedy: str) -> NoReturn:
-    """Raise a ValueError that says which variable is wrong, what was expected, what was given, and what to do."""
-    shown = repr(given)
-    if len(shown) > 80:
-        shown = shown[:77] + "..."
-    raise ValueError(f"variable {name!r}: expected {expected}, but got {shown}; {remedy}")
 
 
 def _number(name: str, what: str, given: object) -> float:
@@ -60,11 +49,21 @@ def _integer(name: str, what: str, given: object) -> int:
 
 @dataclass(frozen=True)
 class Variable:
-    """Base class of all variables; `mean` and `std` say where the search starts and how widely it looks at first."""
+    """Base class of all variables; `mean` and `std` say where the search starts and how widely it looks at first.
+
+    `when` says where the variable exists: `{"model": "svm"}`, `{"model": ["svm", "svr"], "scaled": True}`. Its keys are
+    variables that are no floats, and all of them must have one of these values. Elsewhere the objective does not
+    receive the variable.
+    """
 
     kind: ClassVar[str]
     mean: float | None = field(default=None, kw_only=True)
     std: float | None = field(default=None, kw_only=True)
+    when: Mapping[str, Any] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.when, Mapping) and not isinstance(self.when, When):
+            object.__setattr__(self, "when", When(self.when))
 
     @property
     def size(self) -> int | None:
@@ -88,6 +87,16 @@ class Variable:
     def hull(self) -> tuple[float, float]:
         """The smallest and the largest value; infinite where there is no bound."""
         raise NotImplementedError
+
+    def with_condition(self, when: When) -> Self:
+        """The same variable with another condition."""
+        return replace(self, when=when if len(when) else None)
+
+    def check_condition(self, name: str) -> None:
+        """Raise a ValueError if `when` is no condition; its parents are known to the space alone."""
+        if self.when is not None and not isinstance(self.when, When):
+            invalid(name, "a dict from names of variables to their values as when", self.when,
+                    'write when={"model": "svm"}')  # fmt: skip
 
     def check_mean(self, name: str, mean: object) -> float:
         """Return `mean` as a float within the bounds, or raise a ValueError."""

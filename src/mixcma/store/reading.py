@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -274,10 +275,19 @@ def row_of(
         outcome = Outcome(math.inf if value is None else value, violated, error, traceback)
     point = None if latent is None else np.frombuffer(latent).reshape(-1, len(space.free))
     values = json.loads(params)
-    if not isinstance(values, list) or len(values) != len(space) or any(isinstance(v, list | dict) for v in values):
+    if (
+        not isinstance(values, list)
+        or len(values) != len(space)
+        or not all(map(partial(_is_value, space), space, values))
+    ):
         raise ValueError(f"evaluation {id} has other parameters than the space")
-    given = dict(zip(space.names, values))
+    given = space.from_row(values)
     return Row(id, run, generation, slot, given, status, outcome, started, seconds, counted, point)
+
+
+def _is_value(space: Space, name: str, value: object) -> bool:
+    """Whether an entry of a row can be the value of this variable, or says that it does not exist there."""
+    return value == [] and name in space.conditions if isinstance(value, list | dict) else True
 
 
 def _history_of(space: Space, entries: object) -> list[tuple[Params, Outcome]]:
@@ -287,7 +297,7 @@ def _history_of(space: Space, entries: object) -> list[tuple[Params, Outcome]]:
     told, n = [], len(space)
     for entry in entries:
         value, *constraints = _numbers(entry[n:])
-        told.append((space.check_params(dict(zip(space, entry[:n]))), Outcome(value, constraints)))
+        told.append((space.check_params(space.from_row(entry[:n])), Outcome(value, constraints)))
     return told
 
 

@@ -16,7 +16,7 @@ from mixcma.evaluation import CallResult
 from mixcma.run.optimizer import Candidate, Optimizer
 from mixcma.run.outcome import Outcome
 from mixcma.run.stream import Drawn
-from mixcma.space import Params
+from mixcma.space import Params, Space, Value
 from mixcma.store.held import Cells
 from mixcma.store.names import check_name
 from mixcma.store.no_file import Entry
@@ -52,6 +52,7 @@ class RunFile:
         """Take the lock. `record` is what the file holds; None if there is no file yet."""
         self._writer = _writer_of(path)
         self._pending: dict[int, Cells] = {}
+        self._space: Space  # once the file is created or read
         self._recorded: dict[tuple[int, int], list[Row]] = {}
         self._ids = self._generation_ids = 0
         self._counted = 0
@@ -72,10 +73,11 @@ class RunFile:
 
     def create(self, settings: Mapping[str, object], optimizer: Optimizer, x0: Sequence[Params]) -> None:
         """Create the file; it appears complete, since it is written under another name and then renamed."""
+        self._space = optimizer.space
         for name, value in settings.items():
             self.set(name, value)
         told = optimizer.told_before
-        self.set("history", [[*p.values(), float(outcome.value), *outcome.constraints] for p, outcome in told])
+        self.set("history", [[*self._space.row(p), float(outcome.value), *outcome.constraints] for p, outcome in told])
         self.begin_run(optimizer, 0)
         for slot, params in enumerate(x0):
             self._candidate(0, X0_GENERATION, slot, params, None)
@@ -173,7 +175,7 @@ class RunFile:
 
     def _candidate(self, run: int, generation: int, slot: int, params: Params, latent: bytes | None) -> int:
         self._ids += 1
-        row = _pending_row(self._ids, run, generation, slot, params, latent)
+        row = _pending_row(self._ids, run, generation, slot, self._space.row(params), latent)
         self._pending[self._ids] = row
         self._writer.put("evaluation", row)
         return self._ids
@@ -207,6 +209,7 @@ class RunFile:
     def _go_on(self, record: Record) -> None:
         """Continue the numbering of what the file holds."""
         self._writer.go_on(record)
+        self._space = record.space
         self._ids = max((row.id for row in record.rows), default=0)
         self._generation_ids = max((generation.id for generation in record.generations), default=0)
         self._counted = max((row.counted or 0 for row in record.rows), default=0)
@@ -214,7 +217,8 @@ class RunFile:
         for row in record.rows:
             if not row.finished:
                 latent = None if row.latent is None else row.latent.tobytes()
-                self._pending[row.id] = _pending_row(row.id, row.run, row.generation, row.slot, row.params, latent)
+                values = record.space.row(row.params)
+                self._pending[row.id] = _pending_row(row.id, row.run, row.generation, row.slot, values, latent)
 
     def _entries(self, recorded: list[Row], optimizer: Optimizer, candidates: Sequence[Candidate]) -> list[Entry]:
         """The candidates of a generation in the file; in a salvaged file some may be lost, which are put in again."""
@@ -287,13 +291,12 @@ def _by_generation(rows: list[Row]) -> dict[tuple[int, int], list[Row]]:
     return grouped
 
 
-def _pending_row(id: int, run: int, generation: int, slot: int, params: Params, latent: bytes | None) -> Cells:
-    point = json.dumps(list(params.values()))
-    return (id, run, generation, slot, point, PENDING, None, None, None, None, None, None, latent, None)
+def _pending_row(id: int, run: int, generation: int, slot: int, values: list[Value], latent: bytes | None) -> Cells:
+    return (id, run, generation, slot, json.dumps(values), PENDING, None, None, None, None, None, None, latent, None)
 
 
 def _equal_but_for_rounding(params: Params, others: Params) -> bool:
-    return all(
+    return params.keys() == others.keys() and all(
         math.isclose(value, other, rel_tol=SAME_POINT, abs_tol=SAME_POINT**2)
         if isinstance(value, float)
         else value == other

@@ -9,6 +9,7 @@ from mixcma.core.gaussian import decompose
 from mixcma.core.mix.best import BestComparison
 from mixcma.core.mix.constants import MixConstants
 from mixcma.core.mix.integers import IntegerStep
+from mixcma.core.mix.presence import Presence, centred, constants_of, lengths_expected, unmoved
 from mixcma.core.mix.state import MixSetting, MixState, Partition
 from mixcma.core.namespace import (
     SMALLEST_NORM_SQ,
@@ -42,12 +43,13 @@ def update_gaussian(
     comparison: BestComparison,
     w_plus: Array,
     w_minus: Array,
+    presence: Presence | None,
 ) -> MixState:
     """The state after steps 4 to 8."""
-    c, mu_w, lam = partition.constants, setting.strategy.mu_w, w_plus.shape[-1]
+    c, mu_w = constants_of(setting, partition, state, presence), setting.strategy.mu_w
     xp, z, y = namespace(w_plus), sample.z, sample.y
     # 4. path
-    r = w_plus - 1.0 / lam
+    r = centred(w_plus, presence)
     r_path = in_paths(r, sample.older)
     gain = sqrt(c.c_sigma * (2.0 - c.c_sigma) * mu_w)
     p_sigma = as_column(1.0 - c.c_sigma) * state.p_sigma + as_column(gain) * combine(r_path, z)
@@ -56,23 +58,27 @@ def update_gaussian(
     g = GROWTH * c.c_sigma * clip(length / c.chi - c.long, 0.0, xp.inf)
     # 7. step size, by group
     norm_sq, share = xp.vecdot(z, z), caution(comparison.feasible)  # (..., L), (...)
-    d, eta_sigma = inner(r, norm_sq) / c.n, share * c.eta_sigma
+    d = (inner(r, norm_sq) if presence is None else combine(r, z * z).sum(axis=-1)) / c.n
+    eta_sigma = share * c.eta_sigma
     A, change = state.A, eta_sigma / 2 * d + share * g  # of log sigma
     if not known_empty(c.group_share > 0.0):
         d_x, d_z = group_means(c, combine(r, z * z), partition.live_integers)
         rho = eta_sigma / 2 * c.group_share
-        A = A * xp.where(partition.live_integers, as_column(factor(rho * (d_z - d_x))), 1.0)
+        of_group = as_column(factor(rho * (d_z - d_x)))
+        of_group = of_group if presence is None else of_group**presence.share
+        A = A * xp.where(partition.live_integers, of_group, 1.0)
         change = change + rho * (d_x - d)
     # 8. covariance
     h = (length < 2.0 * c.chi) * 1.0
     gain = sqrt(c.c_c * (2.0 - c.c_c) * mu_w)
     p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(r_path, y)
-    C = covariance(c, state.C, by_direction(c, w_plus, w_minus, norm_sq), y, norm_sq, p_c, h)
+    n_i = lengths_expected(c, state, presence)
+    C = covariance(c, state.C, by_direction(c, w_plus, w_minus, norm_sq, n_i), y, norm_sq, p_c, h, n_i, presence)
     return state._replace(
         m=step.m + state.sigma * state.A * combine(r, step.y),  # 6. mean
         sigma=state.sigma * as_column(factor(change)),
         C=C,
-        A=A,
+        A=unmoved(A, change, presence),
         p_sigma=p_sigma,
         p_c=p_c,
         g_idle=step.g_idle,
@@ -84,7 +90,9 @@ def update_gaussian(
 
 def in_paths(w: Array, older: Array) -> Array:
     """The weights (..., L) with which candidates take part in the paths."""
-    return w if known_empty(older) else namespace(w).where(older, WEIGHT_OF_OLDER * w, w)
+    if known_empty(older):
+        return w
+    return namespace(w).where(older if w.ndim == older.ndim else older[..., None], WEIGHT_OF_OLDER * w, w)
 
 
 def caution(feasible: Array | float) -> Array | float:
@@ -106,21 +114,39 @@ def factor(change: Array) -> Array:
     return exp(clip(change, -1.0, 1.0))
 
 
-def by_direction(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array) -> Array:
+def by_direction(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array, n: Array | float) -> Array:
     """w° (..., L): C learns from directions, so every step counts as one of the expected length, ||z||^2 = n."""
     w = w_plus - as_column(c.a_minus) * w_minus
-    return as_column(c.n) * w / namespace(norm_sq).maximum(norm_sq, SMALLEST_NORM_SQ)
+    n = as_column(n) if isinstance(n, float) or n.ndim < w.ndim else n
+    return n * w / namespace(norm_sq).maximum(norm_sq, SMALLEST_NORM_SQ)
 
 
-def covariance(c: MixConstants, C: Array, w: Array, y: Array, norm_sq: Array, p_c: Array, h: Array) -> Array:
+def covariance(
+    c: MixConstants,
+    C: Array,
+    w: Array,
+    y: Array,
+    norm_sq: Array,
+    p_c: Array,
+    h: Array,
+    n: Array | float,
+    presence: Presence | None = None,
+) -> Array:
     """(1 - h c_1) C + h c_1 p_c p_c^T + eta_C sum w_i (y_i y_i^T - ||z_i||^2 / n C), with w° for w.
 
-    For speed, the rank-one term is a part of the sum: a further row.
+    For speed, the rank-one term is a part of the sum: a further row. Where variables do not exist everywhere, that
+    which C is multiplied by is each one's own: the less of it is replaced, the fewer candidates have it.
     """
     xp, c_1, p = namespace(C), h * c.c_1, p_c[..., None, :]
+    if presence is not None:
+        p = xp.sqrt(presence.share)[..., None, :] * p
     weighted = xp.concat([(as_column(c.eta_C) * w)[..., None] * y, as_matrix(c_1) * p], axis=-2)
-    kept = 1.0 - c_1 - c.eta_C * inner(w, norm_sq) / c.n
-    return as_matrix(kept) * C + weighted.mT @ xp.concat([y, p], axis=-2)
+    new = weighted.mT @ xp.concat([y, p], axis=-2)
+    if presence is None:
+        return as_matrix(1.0 - c_1 - c.eta_C * inner(w, norm_sq) / n) * C + new
+    replaced = as_column(c.eta_C) * w * norm_sq / xp.maximum(n, 1.0)  # (..., L)
+    kept = xp.sqrt(1.0 - as_column(c_1) * presence.share - combine(replaced, presence.exists))
+    return kept[..., :, None] * C * kept[..., None, :] + new
 
 
 def scaled_and_decomposed(state: MixState) -> MixState:

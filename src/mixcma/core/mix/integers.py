@@ -7,6 +7,7 @@ from typing import NamedTuple
 from mixcma.core.centring import centring_moves
 from mixcma.core.coordinates import Coordinates, cell_centre
 from mixcma.core.mix.best import BestComparison
+from mixcma.core.mix.presence import Presence
 from mixcma.core.mix.state import MixSetting, MixState, Partition
 from mixcma.core.namespace import Array, as_column, known_empty, known_repeated, namespace
 from mixcma.core.sampling import Sample
@@ -30,6 +31,7 @@ def integer_step(
     sample: Sample,
     comparison: BestComparison,
     w_plus: Array,
+    presence: Presence | None,
 ) -> IntegerStep:
     """Steps 1 to 3."""
     coordinates = setting.coordinates
@@ -51,6 +53,8 @@ def integer_step(
     y, centred = sample.y, partition.live_integers
     if not known_empty(succeeded & centred):
         taking_part = centred[..., None, :] & good
+        if presence is not None:
+            taking_part = taking_part & (presence.exists > 0.0)
         moves = centring_moves(sample.v, cell_centre(coordinates, sample.cells), left & taking_part, taking_part)
         y = y + moves / (state.sigma * state.A)[..., None, :]
     return IntegerStep(m, y, g_idle, adopted, succeeded)

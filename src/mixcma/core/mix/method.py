@@ -14,6 +14,7 @@ from mixcma.core.mix.categories import update_categories
 from mixcma.core.mix.gaussian import scaled_and_decomposed, update_gaussian
 from mixcma.core.mix.integers import integer_step
 from mixcma.core.mix.margin import apply_margin_and_freeze
+from mixcma.core.mix.presence import presence_of, without_what_is_absent
 from mixcma.core.mix.sampling import delayed, draw
 from mixcma.core.mix.state import MixSetting, MixState
 from mixcma.core.namespace import Array, known_empty, namespace
@@ -71,7 +72,7 @@ class Mix(Method):
 
     def sample(self, setting: MixSetting, state: MixState, noise: Noise) -> Sample:
         """Sampling, steps 1 to 3."""
-        return draw(setting, state, noise)
+        return without_what_is_absent(setting, state, draw(setting, state, noise))
 
     def tell(
         self, setting: MixSetting, state: MixState, sample: Sample, values: Array, violations: Array | None = None
@@ -83,19 +84,21 @@ class Mix(Method):
         ranks = ranks_of(values, violations)
         w_plus = weights_of(setting.strategy.positive_weights, ranks)
         w_minus = weights_of(setting.strategy.negative_weights, ranks)
-        partition = setting.partition(state)
-        step = integer_step(setting, partition, state, sample, comparison, w_plus)
-        after = update_gaussian(setting, partition, state, sample, step, comparison, w_plus, w_minus)
+        partition, presence = setting.partition(state), presence_of(setting, sample)
+        step = integer_step(setting, partition, state, sample, comparison, w_plus, presence)
+        after = update_gaussian(setting, partition, state, sample, step, comparison, w_plus, w_minus, presence)
         after = apply_margin_and_freeze(setting, partition, after, step.succeeded)
-        return settled_at_best(setting, update_categories(setting, after, sample, step, w_plus))
+        return settled_at_best(setting, update_categories(setting, after, sample, step, w_plus, presence))
 
     def express(self, setting: MixSetting, state: MixState, latents: Array, redrawn: Array | None = None) -> Sample:
         """v = m + sigma A y; frozen coordinates are no part of y. What an older state of this run drew is `delayed`."""
         v = latents[..., 0, :]
         step = state.live[..., None, :] * (v - state.m[..., None, :]) / state.A[..., None, :]
         if redrawn is None:
-            return expressed(setting.coordinates, state, v, step, no_longer_than_usual(setting.strategy))
-        return delayed(setting, state, v, step, redrawn)
+            sample = expressed(setting.coordinates, state, v, step, no_longer_than_usual(setting.strategy))
+        else:
+            sample = delayed(setting, state, v, step, redrawn)
+        return without_what_is_absent(setting, state, sample)
 
     def spread(self, state: MixState) -> Array:
         return deviations(state) * state.A * state.live

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mixcma.core.categories import draw_choices
+from mixcma.core.conditions import existing
 from mixcma.core.coordinates import Coordinates, cell_centre, cell_index
 from mixcma.core.mix.constants import MutationConstants
 from mixcma.core.mix.state import MixSetting, MixState, Partition
@@ -33,7 +34,8 @@ def draw(setting: MixSetting, state: MixState, noise: Noise) -> Sample:
     if not partition.nothing_frozen:
         k = mutation_counts(partition, state, xi)
         if not known_empty(k > 0.0):
-            mutated, there = mutated_at(partition, k, noise.sign), jump(coordinates, of_mean, noise.geometric)
+            beyond = beyond_reach(coordinates, partition, cells)
+            mutated, there = mutated_at(partition, k, noise.sign, beyond), jump(coordinates, of_mean, noise.geometric)
             v = xp.where(mutated, cell_centre(coordinates, there), v)
             # on a log scale, the centre of a narrow cell may be rounded into its neighbour
             cells = xp.where(mutated, there, cells) if coordinates.log_grid is None else cell_index(coordinates, v)
@@ -69,10 +71,16 @@ def mutation_counts(partition: Partition, state: MixState, xi: Array) -> Array:
     return xp.minimum(xp.floor((q / u) ** 0.5), n_F)
 
 
-def mutated_at(partition: Partition, k: Array, s: Array) -> Array:
+def beyond_reach(coordinates: Coordinates, partition: Partition, cells: Array) -> Array:
+    """0 where a coordinate can be mutated, else 2: more than any uniform. What a candidate lacks cannot be."""
+    beyond = partition.beyond[..., None, :]
+    return beyond + 2.0 * ~existing(coordinates, cells) if coordinates.conditions else beyond
+
+
+def mutated_at(partition: Partition, k: Array, s: Array, beyond: Array) -> Array:
     """Step 3: which coordinates of which candidates are mutated, (..., L, N) bool."""
     xp = namespace(s)
-    s = s + partition.beyond[..., None, :]  # out of reach for the others
+    s = s + beyond
     reach = xp.maximum(s.min(axis=-1), (k - 1.0) / as_column(partition.mutation.n_F))
     return s <= xp.where(k > 0.0, xp.minimum(reach, 1.0), 0.0)[..., None]
 

@@ -133,7 +133,7 @@ class MixSetting(CategorySetting):
         all_settle = bool((self.settles == self.coordinates.discrete).all())
         mutation = MutationConstants._make(_column(self._mutation_constants, n_F))
         return Partition(
-            constants=MixConstants._make(_column(self._constants, n)),
+            constants=self.constants(n),
             mutation=mutation,
             active=active,
             frozen=frozen,
@@ -145,6 +145,10 @@ class MixSetting(CategorySetting):
             no_live_integers=known_empty(live_integers),
             nothing_discrete_varies=known_empty(live_integers) and known_empty(is_open > 0.0) and all_settle,
         )
+
+    def constants(self, n: Array) -> MixConstants:
+        """Those while n coordinates (...) are live."""
+        return MixConstants._make(_column(self._constants, n))
 
     @cached_property
     def _constants(self) -> Array:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mixcma.core.conditions import without_absent
 from mixcma.core.coordinates import Coordinates
 
 FloatArray = NDArray[np.float64]
@@ -53,7 +54,8 @@ class Features:
         return i[different], j[different]
 
     def rows(self, points: FloatArray) -> FloatArray:
-        """Latent points (n, N) -> features (n, p)."""
+        """Latent points (n, N) -> features (n, p). What does not exist at a point is the same everywhere."""
+        points = without_absent(self.coordinates, points)
         parts = [points[:, : self.numbers]]
         for category, K in enumerate(self.choices, start=self.numbers):
             parts.append(1.0 * (points[:, [category]] == np.arange(1, K)))

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import erfcx, log_ndtr, ndtr
 
+from mixcma.core.conditions import existing, without_absent
 from mixcma.core.coordinates import cell_centre, cell_index
 from mixcma.core.model.features import Features, FloatArray, IntArray
 from mixcma.core.model.process import Processes, fit_theta, processes
@@ -55,8 +56,10 @@ class Box(NamedTuple):
     def rows(self, points: FloatArray, earlier: bool = False) -> FloatArray:
         """Latent points (n, N) -> (n, p): numbers in units of the box, and 1 / sqrt(2) for the choice of a category.
 
-        So points that differ in a category alone are at the distance 1; and so are those of another search.
+        So points that differ in a category alone are at the distance 1; and so are those of another search. What does
+        not exist at a point is the same everywhere, and no choice of its category.
         """
+        points = without_absent(self.features.coordinates, points)
         n = self.features.numbers
         parts = [points[:, :n] / (self.high - self.low)]
         for category, K in enumerate(self.features.choices, start=n):
@@ -124,8 +127,11 @@ class Forecast(NamedTuple):
             rate = _ratio(log_density(z), chance) / sd[1:]
             score = score + chance.sum(axis=0)
             slope = slope - (rate[..., None] * d_mean[1:] + (rate * z)[..., None] * d_sd[1:]).sum(axis=0)
-        n = self.box.features.numbers
-        return score, slope[:, :n] / (self.box.high - self.box.low)
+        n, coordinates = self.box.features.numbers, self.box.features.coordinates
+        slope = slope[:, :n] / (self.box.high - self.box.low)
+        if coordinates.conditions:
+            slope = np.where(existing(coordinates, cell_index(coordinates, points))[:, :n], slope, 0.0)
+        return score, slope
 
 
 def _ratio(log_a: FloatArray, log_b: FloatArray | float) -> FloatArray:

@@ -28,7 +28,9 @@ def export_to_optuna(record: Record, storage: str, name: str) -> int:
             f"--optuna: expected the URL of a storage, but {storage} cannot be opened ({error}); write sqlite:///study.db"
         ) from error
     distributions = {
-        variable: distribution(record.space[variable], [row.params[variable] for row in record.rows])
+        variable: distribution(
+            record.space[variable], [row.params[variable] for row in record.rows if variable in row.params]
+        )
         for variable in record.space
     }
     study.set_user_attr("mixcma", record.settings["versions"])
