@@ -54,15 +54,15 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.option(
     "--budget",
     type=click.IntRange(2),
-    help="Evaluations per variable; for practice in total. Default: 10000; for bbob-mixint 1000, and 200 from D = 80 "
-    "on; for designs and discrete 20000 in total; for practice 1000.",
+    help="Evaluations per variable; for practice and branches in total. Default: 10000; for bbob-mixint 1000, and 200 from D = 80 "
+    "on; for designs and discrete 20000 in total; for practice 1000; for branches 150.",
 )
 @click.option(
     "--spread",
     default=1 / 6,
     show_default="1/6",
     type=click.FloatRange(0, 1, min_open=True),
-    help="Initial standard deviation as a fraction of the range, for bbob-mixint, designs and practice.",
+    help="Initial standard deviation as a fraction of the range, for bbob-mixint, designs, practice and branches.",
 )
 @click.option("--against", help="The racer that ratios of areas refer to. Default: the first.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes.")

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixcma.core.model.features import Features, FloatArray
-from mixcma.core.model.improvement import Fit, Forecast, fit_processes, forecast, most_promising
+from mixcma.core.model.improvement import Fit, Forecast, anywhere_with, fit_processes, forecast, most_promising
 from mixcma.core.model.surrogate import Evaluated
 from mixcma.core.model.threads import on_one_thread
+from mixcma.run.contest import contested, deserving
 from mixcma.run.noise import PROPOSALS, generator
 from mixcma.run.outcome import NOTHING_YET, Order, Outcome
 
@@ -26,6 +27,9 @@ MOST_VARIABLES_AGAIN = 10
 PACE = 1.1
 # At most so many points are proposed together.
 MOST_TOGETHER = 8
+# Where choices are compared, so many of the points are proposed from all evaluations, and the others from those with
+# the choice that deserves it.
+TOGETHER = 0.5
 # So many of the best points are looked around.
 BEST = 8
 # Values of an earlier search that are all so many times as large, or as small, are of no use.
@@ -47,6 +51,8 @@ class Explorer:
         self._best: Order = NOTHING_YET
         self._in_vain = 0  # evaluations in a row that brought nothing better
         self._earlier: tuple[Sequence[FloatArray], Sequence[Outcome]] = [], []
+        self._contested = contested(features)
+        self._best_of_choice: dict[tuple[int, int], Order] = {}
         self._fit = Fit([])
         self._fitted_at = 0  # to how many evaluations
         self._longest = min(max(SHORTEST, PER_VARIABLE * features.variables), LONGEST)
@@ -64,12 +70,21 @@ class Explorer:
             return
         self._points.append(point)
         self._outcomes.append(outcome)
-        self._in_vain = 0 if outcome.order < self._best else self._in_vain + 1
+        self._in_vain = 0 if self._is_better(point, outcome.order) else self._in_vain + 1
         self._best = min(self._best, outcome.order)
         many = len(outcome.constraints) > MOST_CONSTRAINTS
         self.over = many or len(self._points) >= self._longest or self._in_vain >= PATIENCE
         if self.over:
             self._points, self._outcomes = [], []
+
+    def _is_better(self, point: FloatArray, order: Order) -> bool:
+        """Whether an outcome is the best so far, or that of a choice that is compared with others."""
+        better = order < self._best
+        for column in self._contested:
+            choice = column, int(point[column])
+            if order < self._best_of_choice.get(choice, NOTHING_YET):
+                self._best_of_choice[choice], better = order, True
+        return better
 
     @on_one_thread
     def propose(self, count: int, number: int, waiting: Sequence[FloatArray] = ()) -> list[FloatArray]:
@@ -88,12 +103,29 @@ class Explorer:
         while len(points) < min(count, MOST_TOGETHER):
             if points:
                 evaluated = self._with_guess(evaluated, fit, points[-1])
-            predicted = forecast(self._features, evaluated, fit)
-            point = None if predicted is None else _new_point(predicted, evaluated, fit.earlier, rng)
+            point = self._of_deserving_choice(evaluated, rng)
+            if point is None:
+                predicted = forecast(self._features, evaluated, fit)
+                point = None if predicted is None else _new_point(predicted, evaluated, fit.earlier, rng)
             if point is None:
                 break
             points.append(point)
         return points
+
+    def _of_deserving_choice(self, evaluated: Evaluated, rng: np.random.Generator) -> FloatArray | None:
+        """A new point of a choice that deserves it, which processes of that choice's points alone propose."""
+        if not self._contested or rng.random() < TOGETHER:
+            return None
+        choice = deserving(self._features, self._contested, *evaluated[:2], evaluated.violations)
+        if choice is None:
+            return None
+        mine = evaluated.points[:, choice.column] == choice.place
+        own = Evaluated(*(part[mine] for part in evaluated))
+        if len(own.points) < LEAST_POINTS:
+            return anywhere_with(self._features, evaluated.points, choice, rng)
+        fit = fit_processes(self._features, own)._replace(choice=tuple(choice))
+        predicted = forecast(self._features, own, fit)
+        return None if predicted is None else _new_point(predicted, own, None, rng)
 
     def _evaluated(self, count: int) -> Evaluated | None:
         """The first evaluations; what is no data counts as the worst. None if the number of constraints differs."""

@@ -52,6 +52,7 @@ class Box(NamedTuple):
     high: FloatArray
     variable: IntArray  # (p,) the variable of each column of `rows`
     two_searches: bool  # whether there are points of an earlier search too: the last column says which they are
+    choice: tuple[int, int] | None = None  # the column of a category, and the choice that all points are to have
 
     def rows(self, points: FloatArray, earlier: bool = False) -> FloatArray:
         """Latent points (n, N) -> (n, p): numbers in units of the box, and 1 / sqrt(2) for the choice of a category.
@@ -69,9 +70,11 @@ class Box(NamedTuple):
         return np.concatenate(parts, axis=1)
 
     def settled(self, points: FloatArray) -> FloatArray:
-        """The points inside, with integers at their values."""
+        """The points inside, with integers at their values, and with the choice that all are to have."""
         coordinates, n = self.features.coordinates, self.features.numbers
         inside = np.concatenate([np.clip(points[:, :n], self.low, self.high), points[:, n:]], axis=1)
+        if self.choice is not None:
+            inside[:, self.choice[0]] = self.choice[1]
         at_values = cell_centre(coordinates, cell_index(coordinates, inside))
         return np.where(np.asarray(coordinates.discrete), at_values, inside)
 
@@ -164,6 +167,7 @@ class Fit(NamedTuple):
 
     thetas: list[FloatArray]
     earlier: Evaluated | None = None  # what is believed of an earlier search
+    choice: tuple[int, int] | None = None  # the column of a category, and the choice that all points are to have
 
 
 def forecast(features: Features, evaluated: Evaluated, fit: Fit) -> Forecast | None:
@@ -176,7 +180,7 @@ def forecast(features: Features, evaluated: Evaluated, fit: Fit) -> Forecast | N
     zero = -scales[:, 0] / scales[:, 1]
     feasible = evaluated.violations == 0.0
     best = zero[0] + float(evaluated.values[feasible].min()) / scales[0, 1] if feasible.any() else None
-    return Forecast(box, fitted, best, zero[1:], scales)
+    return Forecast(box._replace(choice=fit.choice), fitted, best, zero[1:], scales)
 
 
 def fit_processes(features: Features, evaluated: Evaluated, earlier: Evaluated | None = None) -> Fit:
@@ -259,6 +263,15 @@ def most_promising(
     return [point for point in found if _is_new(box, point[None], seen)[0]]
 
 
+def anywhere_with(
+    features: Features, known: FloatArray, choice: tuple[int, int], rng: np.random.Generator
+) -> FloatArray:
+    """A random point (N,) with this choice."""
+    box = box_around(features, known)._replace(choice=choice)
+    point: FloatArray = box.settled(_anywhere(box, rng)[:1])[0]
+    return point
+
+
 def _is_new(box: Box, points: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:
     """Which of the points (m, N) are not among those that were seen, as rows (n, p)."""
     new: NDArray[np.bool_] = cdist(box.rows(points), seen, "chebyshev").min(axis=1) > SAME
@@ -288,6 +301,8 @@ def _with_other_values(box: Box, best: FloatArray, rng: np.random.Generator) -> 
     """
     coordinates = box.features.coordinates
     discrete = np.flatnonzero(np.asarray(coordinates.discrete))
+    if box.choice is not None:
+        discrete = discrete[discrete != box.choice[0]]
     points = np.repeat(best[None], OTHER_VALUES if len(discrete) else 0, axis=0)
     cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
     for row in cells:
@@ -357,11 +372,13 @@ def _steps(box: Box, points: FloatArray, rng: np.random.Generator) -> tuple[IntA
     """All points that differ from one of these (m, N) in one discrete variable: the index of the point that each
     differs from, and the points."""
     coordinates, discrete = box.features.coordinates, np.flatnonzero(np.asarray(box.features.coordinates.discrete))
+    if box.choice is not None:
+        discrete = discrete[discrete != box.choice[0]]
     cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
     has_few = (discrete >= box.features.numbers) | (last[discrete] < FEW_VALUES)
     few, many = discrete[has_few], discrete[~has_few]
     counts = last[few].astype(np.int64) + 1
-    parts = []
+    parts = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))]
     for row, own in enumerate(cells):
         everywhere = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         drawn = np.floor(rng.random((len(many), MORE_VALUES)) * (last[many, None] + 1.0))

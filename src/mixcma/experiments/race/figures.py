@@ -27,7 +27,7 @@ FIRST = 1e-3  # evaluations per variable at which the lines begin, to the left o
 
 def runtime_figure(bed: str, results: Sequence[Result]) -> Figure:
     """The share of (case, target) pairs hit, over evaluations per variable; one panel per dimension or problem."""
-    by_problem = bed in ("designs", "discrete", "practice")
+    by_problem = bed in ("designs", "discrete", "practice", "branches")
     panels = grouped(results, lambda r: r.problem if by_problem else r.dimension)
     columns = min(len(panels), PANELS_PER_ROW)
     rows = -(-len(panels) // columns)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixcma.experiments.ledger import grouped
+from mixcma.experiments.race.beds.branches import CHECKPOINTS as BRANCH_CHECKPOINTS
 from mixcma.experiments.race.beds.coco import GROUPS, group_of
 from mixcma.experiments.race.beds.designs import checkpoints
 from mixcma.experiments.race.beds.practice import CHECKPOINTS, regret_at
@@ -83,6 +84,18 @@ def practice_rows(results: Sequence[Result], against: str) -> list[Row]:
                 _practice_row(count, group, found, rank) | _errors(group)
                 for group, found, rank in zip(able, regrets.T, ranks(regrets).T)
             ]
+    return rows
+
+
+def branch_rows(results: Sequence[Result], against: str) -> list[Row]:
+    """Median regrets over the seeds, for each problem and racer."""
+    rows = []
+    for group in grouped(results, lambda r: (r.problem, r.racer)):
+        row: Row = {"problem": group[0].problem, "racer": group[0].racer, "seeds": len(group)}
+        for count in BRANCH_CHECKPOINTS:
+            able = all(_got_to(result, count) for result in group)
+            row[f"at {count}"] = round(float(np.median([regret_at(r.hits, count) for r in group])), 4) if able else None
+        rows.append(row | _errors(group))
     return rows
 
 
@@ -163,6 +176,7 @@ ROWS: dict[str, Callable[[Sequence[Result], str], list[Row]]] = {
     "designs": design_rows,
     "discrete": discrete_rows,
     "practice": practice_rows,
+    "branches": branch_rows,
 }
 
 

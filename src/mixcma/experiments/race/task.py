@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,14 @@ BOX_REACH = 10.0
 # Random starts of a float without bounds lie within this many standard deviations of the mean.
 START_REACH = 2.0
 _STARTS = 9_1503  # keeps the random starts independent of other uses of the seed
+
+
+class Condition(NamedTuple):
+    """A coordinate exists only where another one has one of these values."""
+
+    child: int
+    parent: int
+    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,9 @@ class Task:
     category
         Which coordinates are the index of a choice, from 0 on, without an order. Racers that cannot handle
         categories treat them as integers.
+    conditions
+        Which coordinates exist only where others have certain values. Elsewhere they make no difference, so racers
+        that cannot handle conditions may ignore them.
     """
 
     low: FloatArray
@@ -58,6 +70,7 @@ class Task:
     restarts: bool = False
     target: float | None = None
     category: BoolArray | None = None
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -94,6 +107,21 @@ class Task:
     def values(self, coordinate: int) -> list[int]:
         """The values of an integer coordinate."""
         return list(range(int(self.low[coordinate]), int(self.high[coordinate]) + 1))
+
+
+def asked_for(task: Task, ask: Callable[[int], float]) -> FloatArray:
+    """The point that `ask` gives a coordinate at a time, parents first; those that do not exist are at their start."""
+    point = np.clip(task.start(0), *task.box)
+    point = np.where(task.integer, np.rint(point), point)
+    waiting, exists = list(range(task.dimension)), set[int]()
+    while waiting:
+        j = next(j for j in waiting if not any(c.parent in waiting for c in task.conditions if c.child == j))
+        waiting.remove(j)
+        own = [c for c in task.conditions if c.child == j]
+        if all(c.parent in exists and point[c.parent] in c.values for c in own):
+            exists.add(j)
+            point[j] = ask(j)
+    return point
 
 
 class Over(Exception):

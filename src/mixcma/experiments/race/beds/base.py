@@ -37,7 +37,7 @@ class Choice:
     Parameters
     ----------
     budget
-        Evaluations per variable; on the bed ``practice``, those of a run.
+        Evaluations per variable; on the beds ``practice`` and ``branches``, those of a run.
     spread
         The initial standard deviation as a fraction of the range, on beds that start at the centre.
     """

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, budget_of, centred, wanted
-from mixcma.experiments.race.task import Objective
+from mixcma.experiments.race.task import Condition, Objective
 from mixcma.problems import DESIGNS, Design
-from mixcma.space import Bool, Categorical, Discrete, Float, Int, Value, Variable
+from mixcma.space import Bool, Categorical, Discrete, Float, Int, Space, Value, Variable
 
 CHECKPOINTS = (500, 2000, 20_000)
 BUDGET = CHECKPOINTS[-1]
@@ -46,7 +46,26 @@ def open_design(design: Design, case: Case, choice: Choice, restarts: bool) -> C
         restarts=restarts,
     )
     category = np.array([isinstance(variable, Categorical) for variable in design.space.values()])
-    return Challenge(replace(task, category=category), _objective(design), (design.target,))
+    task = replace(task, category=category, conditions=_conditions(design.space))
+    return Challenge(task, _objective(design), (design.target,))
+
+
+def _conditions(space: Space) -> tuple[Condition, ...]:
+    names = list(space)
+    return tuple(
+        Condition(
+            names.index(child), names.index(parent), tuple(_coordinate(space[parent], value) for value in allowed)
+        )
+        for child, condition in space.conditions.items()
+        for parent, allowed in condition.items()
+    )
+
+
+def _coordinate(variable: Variable, value: Value) -> float:
+    """The coordinate that stands for a value of a variable that is no float."""
+    if isinstance(variable, Discrete | Categorical):
+        return float(_values(variable).index(value))
+    return float(value)
 
 
 def _bounds(variable: Variable) -> tuple[float, float]:
@@ -68,7 +87,8 @@ def _values(variable: Discrete | Categorical) -> tuple[Value, ...]:
 
 def _objective(design: Design) -> Objective:
     values = [(name, _value_of(variable)) for name, variable in design.space.items()]
-    return lambda point: design({name: value(x) for (name, value), x in zip(values, point.tolist())})
+    active = design.space.active
+    return lambda point: design(active({name: value(x) for (name, value), x in zip(values, point.tolist())}))
 
 
 def _value_of(variable: Variable) -> Callable[[float], Value]:

@@ -7,13 +7,14 @@ from the targets hit by then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mixcma.experiments.race.beds.base import Bed, Case, Challenge, Choice, wanted
 from mixcma.experiments.race.beds.designs import open_design
+from mixcma.problems.engineering import Design
 from mixcma.problems.practice import PRACTICE
 
 CHECKPOINTS = (50, 100, 200, 500, 1000, 2000)
@@ -21,20 +22,24 @@ BUDGET = 1000
 REGRETS = 10.0 ** -np.linspace(0.0, 4.0, 101)
 
 
-def cases(choice: Choice) -> list[Case]:
-    return [
-        Case("practice", name, len(PRACTICE[name].space), seed)
-        for name in wanted(choice, tuple(PRACTICE))
-        for seed in range(choice.seeds)
-    ]
+def bed_of(bed: str, designs: Mapping[str, Design], budget: int) -> Bed:
+    """A bed of these designs, with so many evaluations unless the user says otherwise."""
+
+    def cases(choice: Choice) -> list[Case]:
+        return [
+            Case(bed, name, len(designs[name].space), seed)
+            for name in wanted(choice, tuple(designs))
+            for seed in range(choice.seeds)
+        ]
+
+    return Bed(bed, cases, lambda case, choice: open_case(designs[case.problem], case, choice, budget), tuple(designs))
 
 
-def open_case(case: Case, choice: Choice) -> Challenge:
+def open_case(design: Design, case: Case, choice: Choice, usual: int) -> Challenge:
     """Nobody is told the best known value; the race ends at a regret of 1e-4. The user's budget is that of a run."""
-    design = PRACTICE[case.problem]
     assert design.typical is not None
     challenge = open_design(design, case, choice, restarts=True)
-    budget = BUDGET if choice.budget is None else choice.budget
+    budget = usual if choice.budget is None else choice.budget
     targets = design.best_known + REGRETS * (design.typical - design.best_known)
     return replace(challenge, task=replace(challenge.task, budget=budget), targets=tuple(targets.tolist()))
 
@@ -45,4 +50,4 @@ def regret_at(hits: Sequence[int], evaluations: int) -> float:
     return float(REGRETS[max(count - 1, 0)])
 
 
-BED = Bed("practice", cases, open_case, tuple(PRACTICE))
+BED = bed_of("practice", PRACTICE, BUDGET)

@@ -11,7 +11,13 @@ from mixcma.core.methods import METHODS
 from mixcma.experiments.race.racers.cyberagent import CatCMAwM, CatCMAwMCategories, CMAwM
 from mixcma.experiments.race.racers.dxnesici import DxNesIci
 from mixcma.experiments.race.racers.nevergrad import run_ngopt
-from mixcma.experiments.race.racers.others import run_differential_evolution, run_gp, run_random_search, run_tpe
+from mixcma.experiments.race.racers.others import (
+    run_differential_evolution,
+    run_gp,
+    run_random_search,
+    run_tpe,
+    run_tpe_in_groups,
+)
 from mixcma.experiments.race.racers.ours import run_mixcma
 from mixcma.experiments.race.racers.pycma import Pycma, PycmaSurrogate
 from mixcma.experiments.race.racers.restarts import Begin, run_by_generations
@@ -63,6 +69,7 @@ RACERS: dict[str, Racer] = {
     "pycma-lq": _generational(PycmaSurrogate, "cma"),
     "DX-NES-ICI": _generational(DxNesIci, "dxnesici"),
     "optuna.TPE": Racer(run_tpe, "optuna"),
+    "optuna.TPE-group": Racer(run_tpe_in_groups, "optuna"),
     "optuna.GP": Racer(run_gp, "optuna", needs="torch"),
     "smac.HPO": Racer(run_smac, "smac"),
     "nevergrad.NGOpt": Racer(run_ngopt, "nevergrad"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from mixcma.core.stopping import Window, flat_window
 from mixcma.experiments.race.racers.restarts import PATIENCE
-from mixcma.experiments.race.task import INFEASIBLE, FloatArray, Over, Scoreboard, Task
+from mixcma.experiments.race.task import INFEASIBLE, FloatArray, Over, Scoreboard, Task, asked_for
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -86,6 +87,15 @@ def run_tpe(task: Task, evaluate: Scoreboard) -> None:
     _run_optuna(optuna.samplers.TPESampler(seed=task.seed_of(0)), most_trials(task.dimension), task, evaluate)
 
 
+def run_tpe_in_groups(task: Task, evaluate: Scoreboard) -> None:
+    """The same with the settings for conditional variables: `multivariate=True, group=True`."""
+    import optuna
+
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    sampler = optuna.samplers.TPESampler(seed=task.seed_of(0), multivariate=True, group=True)
+    _run_optuna(sampler, most_trials(task.dimension), task, evaluate)
+
+
 def run_gp(task: Task, evaluate: Scoreboard) -> None:
     """Optuna's GPSampler: a Gaussian process for the objective and one for each constraint. It knows of no noise."""
     import optuna
@@ -104,7 +114,7 @@ def _run_optuna(sampler: Any, most: int, task: Task, evaluate: Scoreboard) -> No
     study.enqueue_trial({f"x{j}": _number(task, j, value) for j, value in enumerate(first)})
     for _ in range(most):
         trial = study.ask()
-        outcome = evaluate.outcome(np.array([_suggested(trial, task, j) for j in range(task.dimension)]))
+        outcome = evaluate.outcome(asked_for(task, lambda j: _suggested(trial, task, j)))
         for number, constraint in enumerate(outcome.constraints):
             trial.set_constraint(f"g{number}", constraint)
         study.tell(trial, min(outcome.value, INFEASIBLE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,12 +42,18 @@ def run_mixcma(method: Method, task: Task, evaluate: Scoreboard) -> None:
 
 
 def _run_to_the_end(optimizer: Optimizer, evaluate: Scoreboard, memory: dict[bytes, Outcome] | None) -> None:
+    def point_of(params: Params) -> FloatArray:
+        """Variables that do not exist are at 0, or at the value that is next to it."""
+        return np.array([params.get(name, nearest) for name, nearest in nearest_to_zero.items()], dtype=np.float64)
+
     def known(params: Params) -> bool:
-        return np.array(list(params.values()), dtype=np.float64).tobytes() in (memory or {})
+        return point_of(params).tobytes() in (memory or {})
+
+    nearest_to_zero = {name: float(np.clip(0.0, *variable.hull)) for name, variable in optimizer.space.items()}
 
     while not optimizer.stop:
         candidates = optimizer.ask(known=None if memory is None else known)
-        points = np.array([list(candidate.params.values()) for candidate in candidates], dtype=np.float64)
+        points = [point_of(candidate.params) for candidate in candidates]
         optimizer.tell(candidates, [_outcome(point, evaluate, memory) for point in points])
 
 
@@ -61,7 +68,13 @@ def _outcome(point: FloatArray, evaluate: Scoreboard, memory: dict[bytes, Outcom
 
 def space_of(task: Task, categories: bool = True) -> Space:
     """The coordinates of the task as variables x0, x1, ...; unless `categories` is set, categories become integers."""
-    return Space({f"x{j}": _variable(task, j, categories) for j in range(task.dimension)})
+    return Space({f"x{j}": replace(_variable(task, j, categories), when=_when(task, j)) for j in range(task.dimension)})
+
+
+def _when(task: Task, j: int) -> dict[str, list[float | bool]] | None:
+    own = [condition for condition in task.conditions if condition.child == j]
+    value = {condition.parent: bool if task.binary[condition.parent] else int for condition in own}
+    return {f"x{c.parent}": [value[c.parent](given) for given in c.values] for c in own} or None
 
 
 def _variable(task: Task, j: int, categories: bool) -> Variable:

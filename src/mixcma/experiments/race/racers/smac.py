@@ -5,10 +5,8 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-import numpy as np
-
 from mixcma.experiments.race.racers.others import rounded
-from mixcma.experiments.race.task import Over, Scoreboard, Task
+from mixcma.experiments.race.task import Condition, Over, Scoreboard, Task, asked_for
 
 # Each proposal takes seconds once the forest is large.
 EVALUATIONS = 100
@@ -30,13 +28,13 @@ def run_smac(task: Task, evaluate: Scoreboard) -> None:
         smac = Facade(scenario, lambda config, seed: 0.0, initial_design=initial, logging_level=False)
         for _ in range(trials):
             trial = smac.ask()
-            point = np.array([float(trial.config[f"x{j}"]) for j in range(task.dimension)])
+            point = asked_for(task, lambda j: float(trial.config[f"x{j}"]))
             smac.tell(trial, TrialValue(cost=evaluate(point)), save=False)
     raise Over
 
 
 def _space(task: Task) -> Any:
-    from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
+    from ConfigSpace import AndConjunction, CategoricalHyperparameter, ConfigurationSpace, InCondition
     from ConfigSpace import UniformFloatHyperparameter as Float
     from ConfigSpace import UniformIntegerHyperparameter as Integer
 
@@ -49,4 +47,15 @@ def _space(task: Task) -> Any:
             space.add(Integer(name, int(low[j]), int(high[j]), default_value=int(first)))
         else:
             space.add(Float(name, float(low[j]), float(high[j]), default_value=first))
+    for child in sorted({condition.child for condition in task.conditions}):
+        own = [
+            InCondition(space[f"x{child}"], space[f"x{c.parent}"], _of_parent(task, c))
+            for c in task.conditions
+            if c.child == child
+        ]
+        space.add(own[0] if len(own) == 1 else AndConjunction(*own))
     return space
+
+
+def _of_parent(task: Task, condition: Condition) -> list[int]:
+    return [int(value) for value in condition.values]
