@@ -13,7 +13,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState, create_trial
 
 from mixcma import Margin, Mix
-from mixcma.integrations.optuna.parameters import CommonDistributions, Parameters, contains, unsupported_because
+from mixcma.integrations.optuna.parameters import Parameters, contains, unsupported_because
 from tests.integrations.optuna_studies import new_study, ran, taken
 
 floats = st.builds(
@@ -131,26 +131,6 @@ def test_values_outside_make_the_whole_trial_unknown_and_missing_ones_do_not():
 def test_the_order_in_which_distributions_come_does_not_matter():
     one = {"b": FloatDistribution(0, 1), "a": FloatDistribution(0, 2)}
     assert Parameters(one).encoding.names == Parameters(dict(reversed(one.items()))).encoding.names == ("a", "b")
-
-
-def finished(state=TrialState.COMPLETE, number=0, **distributions):
-    params = {name: d.low for name, d in distributions.items()}
-    trial = create_trial(
-        state=state, value=1.0 if state == TrialState.COMPLETE else None, params=params, distributions=distributions
-    )
-    trial.number = number
-    return trial
-
-
-def test_parameters_in_common_are_those_of_all_completed_trials():
-    x, y, wide = FloatDistribution(0, 1), IntDistribution(0, 1), FloatDistribution(0, 2)
-    common = CommonDistributions()
-    assert common.update([finished(TrialState.FAIL, 0, x=x), finished(TrialState.RUNNING, 1, y=y)]) == {}
-    assert not common.differs("x", wide)
-    assert common.update([finished(TrialState.COMPLETE, 2, x=x, y=y)]) == {"x": x, "y": y}
-    assert common.differs("x", wide)
-    assert not common.differs("x", x)
-    assert common.update([finished(TrialState.PRUNED, 3), finished(TrialState.COMPLETE, 4, x=wide, y=y)]) == {"y": y}
 
 
 @pytest.mark.parametrize("choices", [(1, "a"), (None, 0.5), (True, 1), (math.nan, 1.0), ("a", "a")], ids=str)

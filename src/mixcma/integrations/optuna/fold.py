@@ -167,8 +167,8 @@ class Fold:
 
     def _latent_of(self, trial: FrozenTrial) -> NDArray[np.float64] | None:
         """The latent point of a trial; None if it lacks a parameter."""
-        known, encoding = self.parameters.known(trial.params), self.parameters.encoding
-        return None if known is None or len(known) < len(encoding.space) else encoding.encode(known)
+        params = self.parameters.complete(trial.params)
+        return None if params is None else self.parameters.encoding.encode_checked(params)
 
     # Reading the study
 
@@ -363,15 +363,16 @@ class Fold:
         if known is None:
             return None
         if point is None:
-            if trial.state != TrialState.COMPLETE or len(known) < len(encoding.space):
+            params = self.parameters.complete(trial.params)
+            if trial.state != TrialState.COMPLETE or params is None:
                 return None
-            return encoding.encode(known)[None]
+            return encoding.encode_checked(params)[None]
         decoded = encoding.decode(point.latents[:1])[0]
-        edited = np.array([name in known and known[name] != decoded[name] for name in encoding.names])
+        edited = np.array([name in known and known[name] != decoded.get(name) for name in encoding.names])
         if not edited.any():
             return point.latents
-        evaluated = encoding.encode({**decoded, **known})
-        return np.where(edited, evaluated, point.latents)
+        params = self.parameters.complete({**self.parameters.suggested(decoded), **trial.params})
+        return None if params is None else np.where(edited, encoding.encode_checked(params), point.latents)
 
     def outcome(self, trial: FrozenTrial) -> Outcome:
         """The outcome of a trial; failed and pruned trials, and a value of -inf, count as failures."""
@@ -394,7 +395,8 @@ class Fold:
         """The results of the trials with a number below `before`, except the unfinished ones."""
         history = []
         for number in sorted(set(range(before)).difference(unfinished)):
-            params, outcome = self.parameters.known(self._trials[number].params), self.outcome(self._trials[number])
-            if params is not None and len(params) == len(self.parameters.distributions) and not outcome.failed:
+            trial = self._trials[number]
+            params, outcome = self.parameters.complete(trial.params), self.outcome(trial)
+            if params is not None and not outcome.failed:
                 history.append((params, outcome))
         return history

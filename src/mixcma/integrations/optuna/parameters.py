@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from optuna.distributions import (
     BaseDistribution,
@@ -14,7 +15,7 @@ from optuna.distributions import (
     distribution_to_json,
     json_to_distribution,
 )
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from mixcma.core.methods import Method
 from mixcma.latent.encoding import Encoding
@@ -26,16 +27,27 @@ Distributions = Mapping[str, BaseDistribution]
 LARGEST_ROUNDING = 1e-3
 
 
+class When(NamedTuple):
+    """A parameter exists only where another one has one of these values."""
+
+    parent: str
+    values: tuple[Any, ...]  # as Optuna has them
+
+
 class Parameters:
     """The parameters of a study that are searched together, in the order of their names.
 
     A float with a step becomes the number of its steps. Of two choices the second becomes True; three or more choices
-    become their index.
+    become their index. `conditions` say which parameters exist only with certain values of another one.
     """
 
-    def __init__(self, distributions: Distributions, categories: bool = False) -> None:
+    def __init__(
+        self, distributions: Distributions, categories: bool = False, conditions: Mapping[str, When] | None = None
+    ) -> None:
         self.distributions = {name: distributions[name] for name in sorted(distributions)}
-        self.encoding = Encoding(Space({name: variable(d) for name, d in self.distributions.items()}), categories)
+        when = {name: dict([_condition(distributions, of)]) for name, of in (conditions or {}).items()}
+        variables = {name: replace(variable(d), when=when.get(name)) for name, d in self.distributions.items()}
+        self.encoding = Encoding(Space(variables), categories)
 
     def mean(self, x0: Mapping[str, Any]) -> list[float]:
         """The latent point where a search starts: the values in `x0`, and the middle of all other ranges."""
@@ -51,7 +63,7 @@ class Parameters:
 
     def suggested(self, params: Params) -> dict[str, Any]:
         """Convert values of the space to those that Optuna expects."""
-        return {name: _to_optuna(d, params[name]) for name, d in self.distributions.items()}
+        return {name: _to_optuna(d, params[name]) for name, d in self.distributions.items() if name in params}
 
     def known(self, params: Mapping[str, Any]) -> Params | None:
         """Convert a trial's values to those of the space, by name; None if one of them lies outside the space."""
@@ -64,24 +76,15 @@ class Parameters:
             inside[name] = _from_optuna(d, params[name])
         return inside
 
-
-class CommonDistributions:
-    """The parameters that all completed trials have in common, with the same distribution."""
-
-    def __init__(self) -> None:
-        self._unfinished = Unfinished()
-        self._common: dict[str, BaseDistribution] | None = None
-
-    def differs(self, name: str, distribution: BaseDistribution) -> bool:
-        """Whether a completed trial lacked this parameter, or had it with another distribution."""
-        return self._common is not None and self._common.get(name) != distribution
-
-    def update(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-        for trial in self._unfinished(trials):
-            if trial.state == TrialState.COMPLETE:
-                common = trial.distributions if self._common is None else self._common
-                self._common = {name: d for name, d in common.items() if trial.distributions.get(name) == d}
-        return self._common or {}
+    def complete(self, params: Mapping[str, Any]) -> Params | None:
+        """The same without parameters that do not exist there; None also if one is missing that does."""
+        known = self.known(params)
+        if known is None:
+            return None
+        try:
+            return self.encoding.space.check_params(known)
+        except ValueError:
+            return None
 
 
 class Unfinished:
@@ -142,6 +145,10 @@ def description(distribution: BaseDistribution) -> str:
     if isinstance(distribution, CategoricalDistribution):
         return repr(distribution)
     return distribution_to_json(distribution)
+
+
+def _condition(distributions: Distributions, when: When) -> tuple[str, list[Value]]:
+    return when.parent, [_from_optuna(distributions[when.parent], value) for value in when.values]
 
 
 def variable(distribution: BaseDistribution) -> Variable:

@@ -17,10 +17,11 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from mixcma.core.methods import Method
+from mixcma.integrations.optuna.conditions import SeenParameters
 from mixcma.integrations.optuna.fold import Fold
 from mixcma.integrations.optuna.parameters import (
-    CommonDistributions,
     Parameters,
+    When,
     check_x0,
     description,
     searched_together,
@@ -48,8 +49,8 @@ class MixCmaSampler(BaseSampler):
     Parameters
     ----------
     search_space
-        The distributions of the parameters. None uses those that all completed trials have in common; the first
-        trial is then drawn by the `independent_sampler`.
+        The distributions of the parameters. None finds them in the completed trials, with the choices that some of
+        them come with; the first trial is then drawn by the `independent_sampler`.
     method
         A method of mixcma, by name or as an object.
     popsize
@@ -63,8 +64,8 @@ class MixCmaSampler(BaseSampler):
         Whether to start again from a random point when a run has converged. A number allows at most that many
         restarts; after them the study is stopped.
     independent_sampler
-        Draws the parameters that cannot be searched together with the others: parameters that only some trials have,
-        and, if the method cannot search categories, choices of three or more. Default: a
+        Draws the parameters that cannot be searched together with the others: those that have not been seen yet, those
+        that some trials have while no choice of another parameter says which, those whose range changes, and, if the method cannot search categories, choices of three or more. Default: a
         `optuna.samplers.RandomSampler` that draws the same values in whichever process a trial runs.
     warn_independent_sampling
         Whether to warn, once per parameter, that the `independent_sampler` is used.
@@ -119,13 +120,13 @@ class MixCmaSampler(BaseSampler):
         self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
-        """The parameters that are searched together: those given, or those that all trials so far have in common."""
+        """The parameters that are searched together: those given, or those of the trials so far."""
         _check_one_objective(study)
         if self._given_space is not None:
             return dict(self._given_space)
         trials = study.get_trials(deepcopy=False)
         with self._lock:
-            return searched_together(self._memory_of(study).common.update(trials), self._method)
+            return searched_together(self._memory_of(study).seen.update(trials)[0], self._method)
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> dict[str, Any]:
         """Draw values for all parameters of `search_space` from the state of the search."""
@@ -150,9 +151,9 @@ class MixCmaSampler(BaseSampler):
         reason = unsupported_because(name, distribution, self._method)
         if reason is None:
             with self._lock:
-                if distribution.single() or not self._memory_of(study).common.differs(name, distribution):
+                if distribution.single() or not self._memory_of(study).seen.is_left_out(name, distribution):
                     return  # the first trials serve to discover the parameters
-            reason = "not every trial has it with this range"
+            reason = "its range changes, or it comes with some trials and nothing says with which"
         self._warned.add(name)
         logger.warning(
             "%s: the parameter %r is sampled independently, by %s, because %s; pass warn_independent_sampling=False "
@@ -170,7 +171,8 @@ class MixCmaSampler(BaseSampler):
         with self._lock:
             # not study.get_trials(): a pruner may hide some trials, and a thread may see a list that is out of date
             trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-            fold = self._memory_of(study).fold(distributions)
+            memory = self._memory_of(study)
+            fold = memory.fold(distributions, memory.seen.update(trials)[1])
             suggestion = fold.suggest(trial.number, trials, self._seed, self._mean(fold.parameters))
             if suggestion.attribute is not None:
                 study._storage.set_trial_system_attr(trial._trial_id, fold.key, suggestion.attribute)
@@ -197,19 +199,22 @@ class Memory:
 
     def __init__(self, study: Study, method: Method, popsize: int | None) -> None:
         self.study = study._storage, study._study_id
-        self.common = CommonDistributions()
+        self.seen = SeenParameters()
         self._maximize = study.direction == StudyDirection.MAXIMIZE
         self._method, self._popsize = method, popsize
         self._folds: dict[str, Fold] = {}
 
-    def fold(self, distributions: Distributions) -> Fold:
+    def fold(self, distributions: Distributions, conditions: Mapping[str, When]) -> Fold:
         """The search over these parameters. Workers with the same settings share it, under the same key."""
+        conditions = {n: of for n, of in conditions.items() if n in distributions and of.parent in distributions}
         described = json.dumps([[name, description(distributions[name])] for name in sorted(distributions)])
+        if conditions:
+            described += repr([(name, *conditions[name]) for name in sorted(conditions)])
         if described not in self._folds:
             settings = f"{FORMAT} {described} {self._method} {self._popsize}"
             key = "mixcma:" + hashlib.sha256(settings.encode()).hexdigest()[:8]
             self._folds[described] = Fold(
-                Parameters(distributions, self._method.takes_categories),
+                Parameters(distributions, self._method.takes_categories, conditions),
                 self._method,
                 self._popsize,
                 key,
