@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState, create_trial
 
 from mixcma import Margin, Mix
 from mixcma.integrations.optuna.parameters import Parameters, contains, unsupported_because

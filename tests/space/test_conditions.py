@@ -65,7 +65,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("variables", "words"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_said(variables, words):
-    with pytest.raises(ValueError, match="^variable ") as caught:
+    with pytest.raises(ValueError, match=r"^variable ") as caught:
         Space(variables)
     assert all(word in str(caught.value) for word in words), str(caught.value)
 

@@ -54,8 +54,8 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.option(
     "--budget",
     type=click.IntRange(2),
-    help="Evaluations per variable; for practice and branches in total. Default: 10000; for bbob-mixint 1000, and 200 from D = 80 "
-    "on; for designs and discrete 20000 in total; for practice 1000; for branches 150.",
+    help="Evaluations per variable; for practice and branches in total. Default: 10000; for bbob-mixint 1000, and 200 "
+    "from D = 80 on; for designs and discrete 20000 in total; for practice 1000; for branches 150.",
 )
 @click.option(
     "--spread",

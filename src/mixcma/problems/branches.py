@@ -44,10 +44,10 @@ def boosting(p: Mapping[str, Value]) -> float:
     if p["booster"] == "trees":
         leaves = math.log2(p["leaves"])
         fit = (rate + 1.4) ** 2 * 0.12 + 0.01 * (leaves - 5) ** 2 + 0.05 * (rate + 1.4) * (leaves - 5) / 4
-        return 0.24 + fit + 0.08 * (p["subsample"] - 0.7) ** 2 + 0.002 * abs(p["least"] - 20) ** 0.5
+        return float(0.24 + fit + 0.08 * (p["subsample"] - 0.7) ** 2 + 0.002 * abs(p["least"] - 20) ** 0.5)
     # trees that drop others: best by far with few dropped, but bad with the usual shares
     fit = 0.15 * (rate + 0.6) ** 2 + 0.015 * (p["depth"] - 7) ** 2
-    return 0.20 + fit + 0.25 * (1 - math.exp(-((math.log10(p["drop"]) + 2) ** 2))) + 0.04 * (1 - p["one"])
+    return float(0.20 + fit + 0.25 * (1 - math.exp(-((math.log10(p["drop"]) + 2) ** 2))) + 0.04 * (1 - p["one"]))
 
 
 def network(p: Mapping[str, Value]) -> float:
@@ -62,7 +62,7 @@ def network(p: Mapping[str, Value]) -> float:
         training = 0.10 * (rate - ideal) ** 2 + 0.5 * (p["momentum"] - 0.93) ** 2 - 0.03 + 0.02 * (not p["nesterov"])
     else:
         training = 0.04 * (rate + 3) ** 2 + 0.01 * (math.log10(1 - p["beta"]) + 2) ** 2
-    return depth + 0.02 * layers * size + training + 0.1 * (math.log10(p["decay"]) + 4) ** 2 / 9
+    return float(depth + 0.02 * layers * size + training + 0.1 * (math.log10(p["decay"]) + 4) ** 2 / 9)
 
 
 def pipeline(p: Mapping[str, Value]) -> float:
@@ -78,7 +78,7 @@ def pipeline(p: Mapping[str, Value]) -> float:
         model = 0.16 + 0.2 * (math.log(p["k"] / 9) / 2) ** 2 + 0.03 * (p["weights"] == "uniform")
     else:
         model = 0.12 + 0.4 * (1 - math.exp(-((math.log10(p["width"]) + 0.8) ** 2) / 0.15))
-    return kept + model + 0.02 * (not p["scaled"]) * (p["model"] != "ridge")
+    return float(kept + model + 0.02 * (not p["scaled"]) * (p["model"] != "ridge"))
 
 
 def solver(p: Mapping[str, Value]) -> float:
@@ -89,13 +89,13 @@ def solver(p: Mapping[str, Value]) -> float:
         if p["preconditioner"] == "none":
             return 25.0
         if p["preconditioner"] == "cholesky":
-            return 4.0 + 2.0 * (math.log10(p["drop"]) + 3.5) ** 2 + 0.1 * p["fill"]
-        return 12.0 + 5 * abs(p["omega"] - 1.6)
+            return float(4.0 + 2.0 * (math.log10(p["drop"]) + 3.5) ** 2 + 0.1 * p["fill"])
+        return float(12.0 + 5 * abs(p["omega"] - 1.6))
     if p["solver"] == "multigrid":
         work = 1.2 * p["smoothing"] + 0.3 * p["levels"] + (3.0 if p["cycle"] == "W" else 0.0)
         rate = 0.1 + 0.5 * abs(p["strength"] - 0.25) * 4 + 0.8 / p["smoothing"] + 2.5 * math.exp(-p["levels"] / 1.5)
-        return work * (1 + 3 * rate**2) / 4
-    return 8.0 + 0.05 * (p["restart"] - 40) ** 2 / 10
+        return float(work * (1 + 3 * rate**2) / 4)
+    return float(8.0 + 0.05 * (p["restart"] - 40) ** 2 / 10)
 
 
 # Mechanics of the profile: steel, N, mm.
@@ -152,7 +152,7 @@ def cooler(p: Mapping[str, Value]) -> float:
         h *= math.exp(-(((p["channel"] - 1.2) / 0.5) ** 2))
         cost = 6.0 + 1.5 * p["flow"] ** 2.5 + (2.0 if p["liquid"] == "water" else 0.5)
     temperature = 25.0 + 200.0 / (h * area * 100 + 0.5)
-    return cost + 0.02 * fins + 0.03 * height + 0.4 * max(0.0, temperature - 60.0)
+    return float(cost + 0.02 * fins + 0.03 * height + 0.4 * max(0.0, temperature - 60.0))
 
 
 # Of each way: how many numbers it has, its least value, how steep it is, and where it is least.
@@ -171,7 +171,7 @@ def six_ways(p: Mapping[str, Value]) -> float:
     way = p["way"]
     count, least, steep, centre = WAYS[way]
     x = [p[f"{way}{k}"] for k in range(1, count + 1)]
-    return least + steep * sum((value - centre) ** 2 * (1 + 0.5 * k) for k, value in enumerate(x))
+    return float(least + steep * sum((value - centre) ** 2 * (1 + 0.5 * k) for k, value in enumerate(x)))
 
 
 def stock(p: Mapping[str, Value]) -> float:
@@ -179,14 +179,14 @@ def stock(p: Mapping[str, Value]) -> float:
     rule, safety = p["rule"], p["safety"]
     shortage = 120.0 * math.exp(-safety / 9)
     if rule == "weekly":
-        return 40.0 + 0.9 * safety + shortage + 0.02 * (p["lot"] - 120) ** 2 / 5
+        return float(40.0 + 0.9 * safety + shortage + 0.02 * (p["lot"] - 120) ** 2 / 5)
     if rule == "level":
         late = 60.0 * math.exp(-max(p["level"] - 40, 0) / 25)
-        return 30.0 + 0.6 * safety + shortage + late + 0.12 * p["level"] + 0.004 * (p["fixed lot"] - 80) ** 2
+        return float(30.0 + 0.6 * safety + shortage + late + 0.12 * p["level"] + 0.004 * (p["fixed lot"] - 80) ** 2)
     spread = p["upper"] - p["lower"]
     late = 80.0 * math.exp(-max(p["lower"] - 30, 0) / 12)
     wrong = 0.03 * (spread - 75) ** 2 if spread > 0 else 300.0 - spread
-    return 12.0 + 0.4 * safety + shortage + late + 0.25 * p["lower"] + wrong + 8.0 * (p["review"] - 3) ** 2 / 4
+    return float(12.0 + 0.4 * safety + shortage + late + 0.25 * p["lower"] + wrong + 8.0 * (p["review"] - 3) ** 2 / 4)
 
 
 _SPACES: dict[str, Space] = {

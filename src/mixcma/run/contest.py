@@ -41,14 +41,17 @@ def contested(features: Features) -> list[int]:
 def deserving(
     features: Features, columns: list[int], points: FloatArray, values: FloatArray, violations: FloatArray
 ) -> Choice | None:
-    """The choice that was evaluated too seldom for its best value; None if there are no choices to compare."""
+    """The choice that was evaluated too seldom for its best value; None if nothing is to be done for one."""
     cost = np.where(violations > 0.0, np.inf, values) if (violations == 0.0).any() else violations
     found = [_most_wanting(features, column, points, cost) for column in columns]
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def _most_wanting(features: Features, column: int, points: FloatArray, cost: FloatArray) -> tuple[float, Choice]:
-    """By how many evaluations the choice with the largest deficit falls short, and that choice."""
+def _most_wanting(features: Features, column: int, points: FloatArray, cost: FloatArray) -> tuple[float, Choice | None]:
+    """By how many evaluations the choice with the largest deficit falls short, and that choice.
+
+    None for the choice with the best value, unless it has variables of its own: all evaluations say something of it.
+    """
     K, of = int(features.choices[column - features.numbers]), points[:, column]
     own = [of == place for place in range(K)]
     best = np.array([np.nanmin(cost[mine], initial=np.inf) for mine in own])
@@ -62,7 +65,8 @@ def _most_wanting(features: Features, column: int, points: FloatArray, cost: Flo
             deserves[place] *= STALE
     deficit = deserves / deserves.sum() * count.sum() - count
     most = int(deficit.argmax())
-    return float(deficit[most]), Choice(column, most)
+    has_children = any(condition.parent == column for condition in features.coordinates.conditions)
+    return float(deficit[most]), None if most == order[0] and not has_children else Choice(column, most)
 
 
 def _is_stale(cost: FloatArray, gap: float, variables: int) -> bool:

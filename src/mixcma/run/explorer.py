@@ -123,7 +123,7 @@ class Explorer:
         own = Evaluated(*(part[mine] for part in evaluated))
         if len(own.points) < LEAST_POINTS:
             return anywhere_with(self._features, evaluated.points, choice, rng)
-        fit = fit_processes(self._features, own)._replace(choice=tuple(choice))
+        fit = fit_processes(self._features, own)._replace(choice=(choice.column, choice.place))
         predicted = forecast(self._features, own, fit)
         return None if predicted is None else _new_point(predicted, own, None, rng)
 

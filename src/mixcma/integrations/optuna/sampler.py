@@ -65,8 +65,9 @@ class MixCmaSampler(BaseSampler):
         restarts; after them the study is stopped.
     independent_sampler
         Draws the parameters that cannot be searched together with the others: those that have not been seen yet, those
-        that some trials have while no choice of another parameter says which, those whose range changes, and, if the method cannot search categories, choices of three or more. Default: a
-        `optuna.samplers.RandomSampler` that draws the same values in whichever process a trial runs.
+        that some trials have while no choice of another parameter says which, those whose range changes, and, if the
+        method cannot search categories, choices of three or more. Default: a `optuna.samplers.RandomSampler` that draws
+        the same values in whichever process a trial runs.
     warn_independent_sampling
         Whether to warn, once per parameter, that the `independent_sampler` is used.
 

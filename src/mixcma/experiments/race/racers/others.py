@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def _run_optuna(sampler: Any, most: int, task: Task, evaluate: Scoreboard) -> No
     study.enqueue_trial({f"x{j}": _number(task, j, value) for j, value in enumerate(first)})
     for _ in range(most):
         trial = study.ask()
-        outcome = evaluate.outcome(asked_for(task, lambda j: _suggested(trial, task, j)))
+        outcome = evaluate.outcome(asked_for(task, partial(_suggested, trial, task)))
         for number, constraint in enumerate(outcome.constraints):
             trial.set_constraint(f"g{number}", constraint)
         study.tell(trial, min(outcome.value, INFEASIBLE))

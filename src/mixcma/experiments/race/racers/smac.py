@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from typing import Any
 
 from mixcma.experiments.race.racers.others import rounded
@@ -28,7 +29,7 @@ def run_smac(task: Task, evaluate: Scoreboard) -> None:
         smac = Facade(scenario, lambda config, seed: 0.0, initial_design=initial, logging_level=False)
         for _ in range(trials):
             trial = smac.ask()
-            point = asked_for(task, lambda j: float(trial.config[f"x{j}"]))
+            point = asked_for(task, partial(_value, trial.config))
             smac.tell(trial, TrialValue(cost=evaluate(point)), save=False)
     raise Over
 
@@ -55,6 +56,10 @@ def _space(task: Task) -> Any:
         ]
         space.add(own[0] if len(own) == 1 else AndConjunction(*own))
     return space
+
+
+def _value(config: Any, j: int) -> float:
+    return float(config[f"x{j}"])
 
 
 def _of_parent(task: Task, condition: Condition) -> list[int]:
