@@ -40,7 +40,8 @@ def learners():
         Constant("fixed", 7),
     )  # fmt: skip
     equals = {(c, p, v): EqualsCondition(space[c], space[p], v) for c, p, v in (
-        ("C", "model", "svm"), ("C", "scaled", True), ("other", "model", "svm"), ("other", "model", "knn"))}  # fmt: skip
+        ("C", "model", "svm"), ("C", "scaled", True), ("other", "model", "svm"), ("other", "model", "knn"),
+    )}  # fmt: skip
     more, less = GreaterThanCondition(space["middle"], space["layers"], 1), LessThanCondition
     space.add(
         AndConjunction(equals["C", "model", "svm"], equals["C", "scaled", True]),

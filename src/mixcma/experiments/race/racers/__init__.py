@@ -15,6 +15,7 @@ from mixcma.experiments.race.racers.others import (
     run_differential_evolution,
     run_gp,
     run_random_search,
+    run_sampler_of_mix,
     run_tpe,
     run_tpe_in_groups,
 )
@@ -69,6 +70,7 @@ RACERS: dict[str, Racer] = {
     "pycma-lq": _generational(PycmaSurrogate, "cma"),
     "DX-NES-ICI": _generational(DxNesIci, "dxnesici"),
     "optuna.TPE": Racer(run_tpe, "optuna"),
+    "mix-optuna": Racer(run_sampler_of_mix, "optuna"),
     "optuna.TPE-group": Racer(run_tpe_in_groups, "optuna"),
     "optuna.GP": Racer(run_gp, "optuna", needs="torch"),
     "smac.HPO": Racer(run_smac, "smac"),

@@ -97,6 +97,14 @@ def run_tpe_in_groups(task: Task, evaluate: Scoreboard) -> None:
     _run_optuna(sampler, most_trials(task.dimension), task, evaluate)
 
 
+def run_sampler_of_mix(task: Task, evaluate: Scoreboard) -> None:
+    """mixcma as Optuna's sampler, which finds out by itself which parameters come with which choices."""
+    from mixcma.integrations.optuna import MixCmaSampler
+
+    sampler = MixCmaSampler(seed=task.seed_of(0), warn_independent_sampling=False)
+    _run_optuna(sampler, most_trials(task.dimension), task, evaluate)
+
+
 def run_gp(task: Task, evaluate: Scoreboard) -> None:
     """Optuna's GPSampler: a Gaussian process for the objective and one for each constraint. It knows of no noise."""
     import optuna
