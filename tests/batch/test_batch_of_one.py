@@ -28,6 +28,15 @@ BOOLEANS = {"on": Bool(mean=0.2), "off": Bool(), "sure": Bool(mean=1.0), "pair":
 SETS = {"uneven": Discrete([0.01, 0.1, 1.0]), "powers": Discrete([1, 2, 4, 8, 16]), "ends": Discrete([-3, 0, 50])}
 PAIRS = {"two": Int(3, 4), "numbers": Discrete([0.5, 2.0])}
 CATEGORIES = {"kernel": Categorical(list("pqr")), "solver": Categorical(range(5)), "none": Categorical([None, 1])}
+BRANCHES = {
+    "model": Categorical(list("abc")),
+    "on": Bool(mean=0.2),
+    "x": Float(-3, 3, when={"model": "a"}),
+    "n": Int(-10, 10, when={"model": ["a", "b"]}),
+    "kernel": Categorical(list("pqr"), when={"model": "b", "on": True}),
+    "uneven": Discrete([0.01, 0.1, 1.0], when={"kernel": ["p", "q"]}),
+    "free": Float(mean=2.0, std=1.0),
+}
 NUMBERS = {
     "floats": FLOATS,
     "ints": INTEGERS,
@@ -47,9 +56,10 @@ CHOICES = {
     "one category": {"kernel": Categorical(list("pqr"))},
     "categories and booleans": BOOLEANS | CATEGORIES,
     "categories and a float": CATEGORIES | {"x": Float(-3, 3)},
+    "branches": BRANCHES,
     "all kinds": CATEGORIES | SETS | BOOLEANS | PAIRS | INTEGERS | FLOATS,
 }
-ON_JAX = {False: ["all numbers"], True: ["all kinds", "categories"]}
+ON_JAX = {False: ["all numbers"], True: ["all kinds", "categories", "branches"]}
 # Initial means by name, for the variables that a space has: those of the variables themselves, and others.
 STARTS = [
     {},
@@ -79,7 +89,9 @@ class Valley:
     def function(self, x):
         if isinstance(x, np.ndarray):
             self.seen.append(x)
-        return (self.weights * abs((x - self.low) / self.width - 0.3)).sum(axis=-1)
+        distances = self.weights * abs((x - self.low) / self.width - 0.3)
+        xp = x.__array_namespace__()
+        return xp.where(xp.isnan(distances), 0.1, distances).sum(axis=-1)  # what does not exist
 
     def optimizer(self, method):
         return Optimizer(self.space, method=method, seed=SEED, run=TRIAL, mean=self.start(TRIAL), stopping=ENDLESS)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from mixcma import Categorical
 from mixcma.latent.decoder import values_of
 
 
 def numbers_of(encoding, params):
-    """What `values_at` gives for a point: numbers are themselves, choices count from 0. In the order of the latents."""
-    variables = {name: encoding.space[name] for name in encoding.names}
-    return [
-        float(values_of(variable).index(params[name]) if isinstance(variable, Categorical) else params[name])
-        for name, variable in variables.items()
-    ]
+    """What `values_at` gives for a point: numbers are themselves, choices count from 0. In the order of the latents.
+
+    What does not exist is nan.
+    """
+    return [_number(encoding.space[name], params[name]) if name in params else math.nan for name in encoding.names]
+
+
+def _number(variable, value):
+    return float(values_of(variable).index(value) if isinstance(variable, Categorical) else value)

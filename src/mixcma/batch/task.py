@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mixcma.core.coordinates import values_at
+from mixcma.core.conditions import existing_values
 from mixcma.core.gaussian import Start
 from mixcma.core.method import State
 from mixcma.core.methods import Margin, Method
@@ -36,8 +36,8 @@ Watch = Callable[[int, int], None]  # (generation, runs alive)
 class BatchProblem(Protocol):
     """What a batch needs to know; `mixcma.problems.Problem` is one.
 
-    `function` takes decoded values (..., N), bits as 0. and 1., and gives values (...); on JAX it must be
-    traceable. `start` gives the initial mean of a trial by name. A run succeeds below `success`.
+    `function` takes decoded values (..., N), bits as 0. and 1., what does not exist as nan, and gives values (...); on
+    JAX it must be traceable. `start` gives the initial mean of a trial by name. A run succeeds below `success`.
     """
 
     @property
@@ -156,7 +156,7 @@ def _rules(
 def generation(rules: Rules, method: Method, state: State, noise: Noise, which: Array) -> tuple[State, Array]:
     """One generation of every run; the new state, and the least penalised value of each, (T,)."""
     sample = method.sample(rules.setting, state, noise)
-    x = values_at(rules.setting.coordinates, sample.v)
+    x = existing_values(rules.setting.coordinates, sample.v, sample.cells)
     values = _evaluate(rules.functions, x, which)
     ranked = values + method.penalty(rules.setting, sample.v)
     return method.tell(rules.setting, state, sample, values), ranked.min(axis=-1)

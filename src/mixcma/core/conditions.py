@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixcma.core.coordinates import Coordinates, cell_index
+from mixcma.core.coordinates import Coordinates, cell_index, values_at
 from mixcma.core.namespace import Array, namespace
 
 
@@ -25,3 +25,12 @@ def without_absent(coordinates: Coordinates, points: Array) -> Array:
         return points
     exists = existing(coordinates, cell_index(coordinates, points))
     return namespace(points).where(exists, points, coordinates.absent)
+
+
+def existing_values(coordinates: Coordinates, points: Array, cells: Array) -> Array:
+    """The values that points with these cells stand for, nan for what does not exist: (..., N)."""
+    values = values_at(coordinates, points)
+    if not coordinates.conditions:
+        return values
+    xp = namespace(values)
+    return xp.where(existing(coordinates, cells), values, xp.nan)
