@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +67,18 @@ SPACES = {
     "bounded": Space({**BOUNDED, **CATEGORIES}),
     "bounded integers": Space({**BOUNDED_INTEGERS, **CATEGORIES}),
     "wide integers": Space({"x": Float(-9, 9)} | {f"n{i}": Int(-3, 5, std=4.0) for i in range(4)}),
+    "branches": Space(
+        {
+            "five": Categorical([1, 2, 3, 4, 5]),
+            "two": Bool(),
+            **FLOATS,
+            "z": Float(-3, 3, when={"five": [1, 2, 3]}),
+            **{name: replace(variable, when={"two": True}) for name, variable in WHOLE.items()},
+            "w": Float(-3, 3, when={"k": [4, 5, 6]}),
+            "three": Categorical(list("pqr"), when={"five": [1, 5]}),
+            "last": Int(-5, 5, when={"three": ["p", "r"]}),
+        }
+    ),
     "bounded floats": Space({name: variable for name, variable in BOUNDED.items() if isinstance(variable, Float)}),
 }
 TO_THE_LETTER = Mix(keep_inside=False)
@@ -115,7 +128,7 @@ def test_a_run_that_is_kept_inside_is_the_literal_one(
     assert run.froze > 0 or name == "bounded floats"
 
 
-@pytest.mark.parametrize("name", ["bounded", "bounded integers", "all"])
+@pytest.mark.parametrize("name", ["bounded", "bounded integers", "all", "branches"])
 def test_a_run_with_failures_is_the_literal_one(name: str) -> None:
     """They are neither feasible nor do they violate a constraint."""
     rng = np.random.default_rng(12)
@@ -126,16 +139,20 @@ def test_a_run_with_failures_is_the_literal_one(name: str) -> None:
 
     run = assert_same_run(SPACES[name], Mix(), beyond, violation)
     assert run.froze > 0
-    assert run.outside > 5 or name == "all"
+    assert run.outside > 5 or name in ("all", "branches")
 
 
-@pytest.mark.parametrize("name", ["mixed", "int", "all", "integers and categories", "categories", "booleans"])
+@pytest.mark.parametrize(
+    "name", ["mixed", "int", "all", "integers and categories", "categories", "booleans", "branches"]
+)
 def test_a_run_with_lazy_decompositions_and_a_constraint_is_the_literal_one(name: str) -> None:
     for method in (TO_THE_LETTER, Mix()):
         assert assert_same_run(SPACES[name], method, ellipsoid, constraint, interval=2, popsize=13).froze > 0
 
 
-@pytest.mark.parametrize("name", ["paper", "mixed", "all", "integers and categories", "many categories", "booleans"])
+@pytest.mark.parametrize(
+    "name", ["paper", "mixed", "all", "integers and categories", "many categories", "booleans", "branches"]
+)
 def test_a_run_in_which_the_settled_is_unsettled_again_is_the_literal_one(name: str) -> None:
     """The noise makes integers and categories freeze and come back."""
     rng = np.random.default_rng(12)
@@ -149,7 +166,7 @@ def test_a_run_in_which_the_settled_is_unsettled_again_is_the_literal_one(name: 
     assert run.opened > 0 or name == "paper"
 
 
-@pytest.mark.parametrize("name", ["mixed", "all", "categories"])
+@pytest.mark.parametrize("name", ["mixed", "all", "categories", "branches"])
 def test_a_run_with_candidates_of_older_states_is_the_literal_one(name: str) -> None:
     assert assert_same_run(SPACES[name], Mix(), ellipsoid, some_are_older=True).froze > 0
 
@@ -234,6 +251,7 @@ def assert_same_run(
         theta=[state.categories.theta[c, :K].tolist() for c, K in enumerate(choices)],
         eigen_interval=interval,
         limits=latent_limits(encoding) if method.keep_inside else None,
+        conditions=[mix.Condition(*each) for each in encoding.coordinates.conditions],
     )
 
     def older(generation: int) -> Array | None:

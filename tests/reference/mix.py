@@ -11,6 +11,7 @@ among all coordinates. What is indexed by i is in the order of the sample, not o
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scipy.stats import norm
 
@@ -25,6 +26,14 @@ Coordinates = Sequence[Vector | Category | None]  # None, the sorted values of a
 
 
 # Preliminaries
+
+
+class Condition(NamedTuple):
+    """Coordinate `child` exists only where `parent` is in one of these cells, or has one of these choices, from 0."""
+
+    child: int
+    parent: int
+    cells: Sequence[int]
 
 
 def masked(live: list[int], vector: Vector) -> Vector:
@@ -186,10 +195,10 @@ def mutation_count(xi: Vector, frozen: list[int], q: float) -> int:
 # Sampling, Step 3
 
 
-def mutated(s: Vector, frozen: list[int], k: int) -> list[int]:
+def mutated(s: Vector, frozen: list[int], k: int, n_F: int) -> list[int]:
     # the frozen j with the smallest s_ij (of equal ones the first),
-    # and all other frozen ones with s_ij <= (k_i - 1) / n_F
-    if k == 0:
+    # and all other frozen ones with s_ij <= (k_i - 1) / n_F; `frozen` are those that exist in the candidate
+    if k == 0 or len(frozen) == 0:
         return []
     smallest = frozen[0]
     for j in frozen:
@@ -197,7 +206,7 @@ def mutated(s: Vector, frozen: list[int], k: int) -> list[int]:
             smallest = j
     result = []
     for j in frozen:
-        if j == smallest or s[j] <= (k - 1) / len(frozen):
+        if j == smallest or s[j] <= (k - 1) / n_F:
             result.append(j)
     return result
 
@@ -284,15 +293,46 @@ def centring_moves(w_plus: Vector, v_j: Vector, m_j: float, values: Vector) -> V
 # Update, Step 4
 
 
-def weighted_sum(w: Vector, vectors: Matrix) -> Vector:
-    # sum_i w_i y_i
+def exists_in(point: Vector, j: int, coordinates: Coordinates, conditions: Sequence[Condition]) -> bool:
+    # does the parent of every condition of j have one of its cells?
+    for condition in conditions:
+        if condition.child == j:
+            values = coordinates[condition.parent]
+            value = point[condition.parent]
+            cell = int(value) if isinstance(values, Category) else margin.cell(value, values) - 1
+            if cell not in condition.cells:
+                return False
+    return True
+
+
+def centred_among_existing(w_plus: Vector, e: Matrix, j: int) -> Vector:
+    # r_ij = e_ij (w+_i - the mean of w+ over the candidates that have j)
+    total = 0.0
+    count = 0.0
+    for i in range(len(w_plus)):
+        total += e[i][j] * w_plus[i]
+        count += e[i][j]
+    mean = 1 / len(w_plus) if count == len(w_plus) else total / max(count, 1.0)  # the sum of all is 1
+    r_j = []
+    for i in range(len(w_plus)):
+        r_j.append(e[i][j] * (w_plus[i] - mean))
+    return r_j
+
+
+def sums_by_coordinate(r: Matrix, vectors: Matrix) -> Vector:
+    # sum_i r_ij y_ij, where r[j] are the weights of coordinate j
     result = []
     for j in range(len(vectors[0])):
         total = 0.0
-        for i in range(len(w)):
-            total += w[i] * vectors[i][j]
+        for i in range(len(vectors)):
+            total += r[j][i] * vectors[i][j]
         result.append(total)
     return result
+
+
+def most_existing(e: Matrix, chosen: list[int]) -> int:
+    # the largest number of the chosen coordinates that a candidate has
+    return int(max(sum(row[j] for j in chosen) for row in e))
 
 
 def halved(w: Vector, older: list[bool] | None) -> Vector:
@@ -325,16 +365,6 @@ def growth(new_p_sigma: Vector, n: int, k: MixConstants) -> float:
 # Update, Step 6
 
 
-def mean_over(d: Vector, indices: list[int]) -> float:
-    # the mean of d_j over the given j; 0 over none
-    if len(indices) == 0:
-        return 0.0
-    total = 0.0
-    for j in indices:
-        total += d[j]
-    return total / len(indices)
-
-
 # Update, Step 8
 
 
@@ -352,34 +382,60 @@ def update_p_c(p_c: Vector, h: float, r_y: Vector, mu_w: float, k: MixConstants)
     return new_p_c
 
 
-def by_direction(w_plus: Vector, w_minus: Vector, z: Matrix, n: int, k: MixConstants) -> Vector:
-    # w°_i = n / ||z_i||^2 (w+_i - a_minus w-_i)
+def by_direction(w_plus: Vector, w_minus: Vector, z: Matrix, n: Sequence[float], k: MixConstants) -> Vector:
+    # w°_i = n_i / ||z_i||^2 (w+_i - a_minus w-_i); n_i = n without conditions
     result = []
     for i in range(len(w_plus)):
         length = cma.euclidean_norm(z[i])
         if length == 0:  # a candidate at the mean: y_i = 0, so its weight does not matter
             result.append(0.0)
         else:
-            result.append(n / length**2 * (w_plus[i] - k.a_minus * w_minus[i]))
+            result.append(n[i] / length**2 * (w_plus[i] - k.a_minus * w_minus[i]))
     return result
 
 
+def kept_of_C(w: Vector, z: Matrix, e: Matrix, h: float, n: Sequence[float], k: MixConstants) -> Vector:
+    # 1 - h c_1 e_j - eta_C sum_i e_ij w°_i ||z_i||^2 / n_i, where e_j is the mean of e_ij
+    result = []
+    for j in range(len(e[0])):
+        kept = 1 - h * k.c_1 * share_having(e, j)
+        for i in range(len(w)):
+            kept -= k.eta_C * e[i][j] * w[i] * cma.euclidean_norm(z[i]) ** 2 / max(n[i], 1)
+        result.append(kept)
+    return result
+
+
+def share_having(e: Matrix, j: int) -> float:
+    # e_j, the share of the candidates that have j
+    return sum(row[j] for row in e) / len(e)
+
+
 def update_C(
-    C: Matrix, live: list[int], new_p_c: Vector, h: float, w: Vector, y: Matrix, z: Matrix, k: MixConstants
+    C: Matrix,
+    live: list[int],
+    new_p_c: Vector,
+    h: float,
+    w: Vector,
+    y: Matrix,
+    z: Matrix,
+    e: Matrix,
+    n: Sequence[float],
+    k: MixConstants,
 ) -> Matrix:
-    # C <- (1 - h c_1) C + h c_1 p_c p_c^T + eta_C sum_i w°_i (y_i y_i^T - ||z_i||^2 / n C) for the live coordinates;
-    # the rows and columns of all others are those of the identity
+    # C_ab <- (kept_a kept_b)^(1/2) C_ab + h c_1 (e_a e_b)^(1/2) p_c,a p_c,b + eta_C sum_i w°_i y_ia y_ib for the live
+    # coordinates; the rows and columns of all others are those of the identity. Where all exist everywhere, it is
+    # C <- (1 - h c_1) C + h c_1 p_c p_c^T + eta_C sum_i w°_i (y_i y_i^T - ||z_i||^2 / n C)
     N = len(C)
-    n = sum(live)
+    kept = kept_of_C(w, z, e, h, n, k)
     new_C = []
     for a in range(N):
         row = []
         for b in range(N):
             if live[a] == 1 and live[b] == 1:
-                entry = (1 - h * k.c_1) * C[a][b] + h * k.c_1 * new_p_c[a] * new_p_c[b]
+                both = math.sqrt(share_having(e, a) * share_having(e, b))
+                entry = math.sqrt(kept[a] * kept[b]) * C[a][b] + h * k.c_1 * both * new_p_c[a] * new_p_c[b]
                 for i in range(len(w)):
-                    length = cma.euclidean_norm(z[i])
-                    entry += k.eta_C * w[i] * (y[i][a] * y[i][b] - length**2 / n * C[a][b])
+                    entry += k.eta_C * w[i] * y[i][a] * y[i][b]
                 row.append(entry)
             else:
                 row.append(1.0 if a == b else 0.0)
@@ -462,6 +518,18 @@ def apart(C: Matrix, j: int, diagonal: float) -> Matrix:
 # Update, Step 11
 
 
+def known_frequencies(w_plus: Vector, choices: list[int], e_c: Vector, theta: Vector) -> Vector:
+    # f_ck = sum_i e_ic w+_i [v_ij = k] + (1 - sum_i e_ic w+_i) theta_ck
+    w = []
+    for i in range(len(w_plus)):
+        w.append(e_c[i] * w_plus[i])
+    f = frequencies(w, choices, len(theta))
+    result = []
+    for k in range(len(theta)):
+        result.append(f[k] + (1 - sum(w)) * theta[k])
+    return result
+
+
 def frequencies(w_plus: Vector, choices: list[int], K: int) -> Vector:
     # f_ck = sum_i w+_i [v_ij = k]
     f = []
@@ -474,12 +542,9 @@ def frequencies(w_plus: Vector, choices: list[int], K: int) -> Vector:
     return f
 
 
-def gradient_with_older(w_plus: Vector, choices: list[int], K: int) -> Vector:
-    # sum_i (w+_i - 1/lambda) [v_ij = k]
-    r = []
-    for value in w_plus:
-        r.append(value - 1 / len(w_plus))
-    return frequencies(r, choices, K)
+def gradient_with_older(r_c: Vector, choices: list[int], K: int) -> Vector:
+    # sum_i r_ic [v_ij = k]; without conditions r_i = w+_i - 1/lambda
+    return frequencies(r_c, choices, K)
 
 
 def indicator(choice: int, K: int) -> Vector:
@@ -551,6 +616,7 @@ class Mix:
     theta : the probabilities of each category at the start; 1 / K_c each if None
     eigen_interval : C is scaled and decomposed after e, 2e, ... generations
     limits : the bounds of each numeric coordinate, by which candidates outside lose ranks; None if they do not
+    conditions : which coordinates exist only where another one is in certain cells, its parents' conditions included
 
     A latent point is the numeric latents, then the choice of each category, 0, ..., K - 1, as a float. All vectors
     have one entry per coordinate; those of categories are 0 in the paths and in l, and the identity in C and A.
@@ -565,7 +631,9 @@ class Mix:
         theta: Matrix | None = None,
         eigen_interval: int = 1,
         limits: Sequence[Bounds] | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> None:
+        self.conditions = conditions
         self.coordinates: list[Vector | Category | None] = []
         self.K: list[int] = []
         for values in coordinates:
@@ -615,6 +683,7 @@ class Mix:
         self.z: Matrix = []
         self.y: Matrix = []
         self.points: Matrix = []  # v_i
+        self.e: Matrix = []  # e_ij = 1 if candidate i has coordinate j, else 0
 
     @property
     def m(self) -> Vector:
@@ -686,13 +755,26 @@ class Mix:
             q = mutation_rate(active, n_F, self.alpha, popsize, self.g_idle, self.level)
             for i in range(popsize):
                 k_i = mutation_count(xi[i], frozen, q)
-                for j in mutated(noise.sign[i], frozen, k_i):
+                there = [j for j in frozen if exists_in(self.points[i], j, self.coordinates, self.conditions)]
+                for j in mutated(noise.sign[i], there, k_i, n_F):
                     values = self.coordinates[j]
                     if isinstance(values, Category):
                         self.points[i][j] = float(another_choice(int(s.m[j]), values.K, noise.geometric[i][j]))
                     else:
                         new_c = jump(margin.cell(s.m[j], values), len(values), noise.geometric[i][j])
                         self.points[i][j] = values[new_c - 1]
+
+        # what a candidate lacks is at the mean, and z_i = C^(-1/2) y_i
+        self.e = []
+        for i in range(popsize):
+            having = [exists_in(self.points[i], j, self.coordinates, self.conditions) for j in range(len(live))]
+            self.e.append([float(there) for there in having])
+            if len(self.conditions) > 0:
+                for j in range(len(live)):
+                    if not having[j]:
+                        self.y[i][j] = 0.0
+                        self.points[i][j] = s.m[j]
+                self.z[i] = sample_y(s.inverse_root, live, self.y[i])
         return [list(point) for point in self.points]
 
     def encode(self, points: Matrix) -> Matrix:
@@ -711,13 +793,18 @@ class Mix:
         N = len(live)
         popsize = self.constants.popsize
         mu_w = self.constants.mu_w
-        n = sum(live)
+        e = self.e
         live_floats = [j for j in range(N) if self.coordinates[j] is None]
         without_floats = None if None in self.coordinates else self.numeric
+        live_discrete = [j for j in range(N) if live[j] == 1 and self.coordinates[j] is not None]
+        # without conditions the live coordinates, floats and integers; else those of the candidate with most of them
+        n = most_existing(e, live_floats + live_discrete)
+        n_x = most_existing(e, live_floats)
+        n_z = most_existing(e, live_discrete)
+        n_of = [sum(row[j] for j in live_floats + live_discrete) for row in e]
         k = mix_constants(n, popsize, mu_w, self.constants.mu_w_minus, without_floats)
         old_m = list(s.m)
         new_m = list(s.m)
-        live_discrete = [j for j in range(N) if live[j] == 1 and self.coordinates[j] is not None]
         frozen = self.frozen
 
         # w+_i and w-_i: ranks by violation, then value, and by the distance outside the bounds; equal candidates share
@@ -744,7 +831,7 @@ class Mix:
 
         # 2. Success, of live and open and frozen coordinates
         success = succeeded(w_plus, v, old_m, self.coordinates)
-        active = n + sum(self.is_open)
+        active = sum(live) + sum(self.is_open)
         for j in range(N):
             # all candidates are mutated, or so many that some must be among the better half
             if active == 0 or (was_level and j in frozen):
@@ -766,13 +853,16 @@ class Mix:
         moves: dict[int, Vector] = {}
         for j in live_discrete:
             v_j = [v[i][j] for i in range(popsize)]
-            moves[j] = centring_moves(w_plus, v_j, old_m[j], self.coordinates[j])
+            having = [w_plus[i] * e[i][j] for i in range(popsize)]
+            moves[j] = centring_moves(having, v_j, old_m[j], self.coordinates[j])
 
-        # 4. Path: r_i = w+_i - 1/lambda
+        # 4. Path: r_ij = w+_i - 1/lambda where all candidates have j; r[j] are the weights of coordinate j
         r = []
-        for i in range(popsize):
-            r.append(w_plus[i] - 1 / popsize)
-        new_p_sigma = update_p_sigma(s.p_sigma, weighted_sum(halved(r, older), z), mu_w, k)
+        r_path = []
+        for j in range(N):
+            r.append(centred_among_existing(w_plus, e, j))
+            r_path.append(halved(r[j], older))
+        new_p_sigma = update_p_sigma(s.p_sigma, sums_by_coordinate(r_path, z), mu_w, k)
 
         # 5. Growth
         g = growth(new_p_sigma, n, k)
@@ -782,18 +872,18 @@ class Mix:
             new_m[j] = old_m[j]
             for i in range(popsize):
                 move = moves[j][i] if j in moves else 0.0
-                new_m[j] += r[i] * (s.sigma * s.A[j] * y[i][j] + move)
+                new_m[j] += r[j][i] * (s.sigma * s.A[j] * y[i][j] + move)
 
         # 7. Step size, by group: d_j = sum_i r_i z_ij^2
         d_of = []
         for j in range(N):
             total = 0.0
             for i in range(popsize):
-                total += r[i] * z[i][j] ** 2
+                total += r[j][i] * z[i][j] ** 2
             d_of.append(total)
-        d_x = mean_over(d_of, live_floats)
-        d_z = mean_over(d_of, live_discrete)
-        d = mean_over(d_of, live_floats + live_discrete)
+        d_x = sum(d_of[j] for j in live_floats) / max(n_x, 1)
+        d_z = sum(d_of[j] for j in live_discrete) / max(n_z, 1)
+        d = sum(d_of[j] for j in live_floats + live_discrete) / max(n, 1)
         # eta_sigma and g times max(share of the feasible ones, 1/4)^2 where only some are feasible; failed ones,
         # whose violation is infinite, are not counted
         eta_sigma = k.eta_sigma
@@ -804,24 +894,25 @@ class Mix:
             eta_sigma *= share
             g *= share
         new_A = list(s.A)
-        n_x = len(live_floats)
-        n_z = len(live_discrete)
         if n_x > 0 and n_z > 0:
             # rho = eta_sigma / 2 min(1, min(n_x, n_z) / 5)
             rho = eta_sigma / 2 * min(1.0, min(n_x, n_z) / 5)
-            # A_j <- A_j exp(clip(rho (d_z - d_x), -1, 1))
+            # A_j <- A_j exp(e_j clip(rho (d_z - d_x), -1, 1))
             for j in live_discrete:
-                new_A[j] = s.A[j] * math.exp(clip(rho * (d_z - d_x), -1.0, 1.0))
+                new_A[j] = s.A[j] * math.exp(share_having(e, j) * clip(rho * (d_z - d_x), -1.0, 1.0))
             # log sigma changes by clip(eta_sigma / 2 d + g + rho (d_x - d), -1, 1)
             change = clip(eta_sigma / 2 * d + g + rho * (d_x - d), -1.0, 1.0)
         else:
             change = clip(eta_sigma / 2 * d + g, -1.0, 1.0)
         new_sigma = s.sigma * math.exp(change)
+        # sigma A_j changes by exp(e_j change)
+        for j in live_floats + live_discrete:
+            new_A[j] = new_A[j] * math.exp((share_having(e, j) - 1) * change)
 
         # 8. Covariance
         h = path_is_short(new_p_sigma, k)
-        new_p_c = update_p_c(s.p_c, h, weighted_sum(halved(r, older), y), mu_w, k)
-        new_C = update_C(s.C, live, new_p_c, h, by_direction(w_plus, w_minus, z, n, k), y, z, k)
+        new_p_c = update_p_c(s.p_c, h, sums_by_coordinate(r_path, y), mu_w, k)
+        new_C = update_C(s.C, live, new_p_c, h, by_direction(w_plus, w_minus, z, n_of, k), y, z, e, n_of, k)
 
         # 9. Margin: m, sigma, C and A are those of Steps 2 to 8
         deviation: dict[int, float] = {}  # s_j
@@ -886,7 +977,8 @@ class Mix:
         f = []
         for c in range(len(self.K)):
             choices = [int(point[self.numeric + c]) for point in self.points]
-            f.append(frequencies(w_plus, choices, self.K[c]))
+            e_c = [row[self.numeric + c] for row in self.e]
+            f.append(known_frequencies(w_plus, choices, e_c, self.theta[c]))
 
         # Step 10 of CatCMA with Margin, a gradient of 0 for those that are not open
         g = []
@@ -895,9 +987,11 @@ class Mix:
             choices = [int(point[self.numeric + c]) for point in self.points]
             g_c = [0.0] * self.K[c]
             if self.is_open[c] == 1:
-                g_c = catmargin.natural_gradient(w_plus, choices, self.theta[c])
+                having = [w_plus[i] * self.e[i][self.numeric + c] for i in range(len(w_plus))]
+                g_c = catmargin.natural_gradient(having, choices, self.theta[c])
                 if some_older:
-                    g_c = gradient_with_older(w_plus, choices, self.K[c])
+                    r_c = centred_among_existing(w_plus, self.e, self.numeric + c)
+                    g_c = gradient_with_older(r_c, choices, self.K[c])
             g.append(g_c)
             r = r + catmargin.fisher_root(g_c, self.theta[c], catmargin.equal(self.K[c]))
         stepped = []

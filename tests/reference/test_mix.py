@@ -63,12 +63,14 @@ def test_the_number_of_mutations(u: float, count: int) -> None:
 def test_which_coordinates_are_mutated() -> None:
     s = [0.5, 0.01, 0.2, 0.7, 0.4]
     frozen = [0, 2, 3, 4]
-    assert mix.mutated(s, frozen, 0) == []
-    assert mix.mutated(s, frozen, 1) == [2]
-    assert mix.mutated(s, frozen, 2) == [2]  # up to 1/4
-    assert mix.mutated(s, frozen, 3) == [0, 2, 4]  # up to 2/4
-    assert mix.mutated(s, frozen, 4) == [0, 2, 3, 4]  # up to 3/4
-    assert mix.mutated([0.3, 0.1, 0.1], [0, 1, 2], 1) == [1]
+    assert mix.mutated(s, frozen, 0, 4) == []
+    assert mix.mutated(s, frozen, 1, 4) == [2]
+    assert mix.mutated(s, frozen, 2, 4) == [2]  # up to 1/4
+    assert mix.mutated(s, frozen, 3, 4) == [0, 2, 4]  # up to 2/4
+    assert mix.mutated(s, frozen, 4, 4) == [0, 2, 3, 4]  # up to 3/4
+    assert mix.mutated([0.3, 0.1, 0.1], [0, 1, 2], 1, 3) == [1]
+    assert mix.mutated(s, [0, 3], 4, 4) == [0, 3]  # the others do not exist there
+    assert mix.mutated(s, [], 2, 4) == []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_sigma_grows_while_the_path_is_long() -> None:
 def test_c_learns_from_directions_alone() -> None:
     k = mix.mix_constants(2, 3, 1.5, 1.0)
     z = [[1.0, 1.0], [2.0, 0.0], [0.0, 0.0]]
-    w = mix.by_direction([0.5, 0.25, 0.25], [0.0, 0.5, 0.5], z, 2, k)
+    w = mix.by_direction([0.5, 0.25, 0.25], [0.0, 0.5, 0.5], z, [2, 2, 2], k)
     assert w == [pytest.approx(0.5), pytest.approx((0.25 - k.a_minus / 2) / 2), 0.0]
 
 

@@ -78,7 +78,7 @@ def update_gaussian(
         m=step.m + state.sigma * state.A * combine(r, step.y),  # 6. mean
         sigma=state.sigma * as_column(factor(change)),
         C=C,
-        A=unmoved(A, change, presence),
+        A=unmoved(A, state.live, change, presence),
         p_sigma=p_sigma,
         p_c=p_c,
         g_idle=step.g_idle,

@@ -52,13 +52,13 @@ def centred(w_plus: Array, presence: Presence | None) -> Array:
 
 
 def constants_of(setting: MixSetting, partition: Partition, state: MixState, presence: Presence | None) -> MixConstants:
-    """Those for the live variables that the candidates have: of the candidate that has most of them."""
+    """Those for the live variables that candidates have: n, n_x and n_z are those of the candidate with most of them."""
     if presence is None:
         return partition.constants
     xp, live = namespace(state.live), state.live[..., None, :] * presence.exists
     n = live.sum(axis=-1).max(axis=-1)
-    n_z = (partition.live_integers[..., None, :] * presence.exists).sum(axis=-1).max(axis=-1)
-    n_x = xp.maximum(n - n_z, 0.0)
+    integers = live * partition.live_integers[..., None, :]
+    n_z, n_x = integers.sum(axis=-1).max(axis=-1), (live - integers).sum(axis=-1).max(axis=-1)
     c = setting.constants(n)
     share = clip(xp.minimum(n_x, n_z) / WHOLE_GROUP, 0.0, 1.0)
     return c._replace(n_x=xp.maximum(n_x, 1.0), n_z=xp.maximum(n_z, 1.0), group_share=share)
@@ -71,8 +71,9 @@ def lengths_expected(c: MixConstants, state: MixState, presence: Presence | None
     return (state.live[..., None, :] * presence.exists).sum(axis=-1)
 
 
-def unmoved(A: Array, change: Array | float, presence: Presence | None) -> Array:
+def unmoved(A: Array, live: Array, change: Array | float, presence: Presence | None) -> Array:
     """A so that sigma A_j changes by exp(share_j change), when sigma itself changes by exp(change)."""
     if presence is None:
         return A
-    return A * as_column(exp(clip(change, -1.0, 1.0))) ** (presence.share - 1.0)
+    kept = as_column(exp(clip(change, -1.0, 1.0))) ** (presence.share - 1.0)
+    return namespace(A).where(live > 0.0, A * kept, A)
