@@ -1,4 +1,4 @@
-"""Which variables exist at a point: those whose conditions hold (docs/conditions.md)."""
+"""Which variables exist at a point: those whose conditions hold (docs/spaces.md, "Conditions")."""
 
 from __future__ import annotations
 

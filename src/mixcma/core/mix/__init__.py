@@ -11,6 +11,7 @@ file                 what of the document
 ``gaussian.py``      Update, steps 4 to 8: path, growth, mean, step sizes, covariance; step 13: scale
 ``margin.py``        Update, steps 9 and 10: the margin, freezing and living again
 ``categories.py``    Update, step 11
+``presence.py``      Conditions: variables that a candidate lacks
 ``method.py``        all of it, in order; step 12; the return to the best point
 ===================  ====================================================================================
 """
