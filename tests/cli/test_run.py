@@ -85,6 +85,52 @@ def test_what_init_writes_can_be_checked_run_shown_resumed_and_reported(tmp_path
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
+BRANCHES = """\
+[objective]
+command = ["{python}", "-c", "import sys; print(max(sys.argv[1:3]))", "{{a|-}}", "{{b|-}}", "{{kind}}"]
+
+[run]
+budget = 25
+seed = 1
+
+[space.kind]
+type = "categorical"
+choices = ["left", "right"]
+
+[space.a]
+type = "int"
+low = 3
+high = 9
+when = {{ kind = "left" }}
+
+[space.b]
+type = "int"
+low = 1
+high = 9
+when = {{ kind = "right" }}
+"""
+
+
+def test_a_program_receives_what_exists(tmp_path, run_command):
+    path = tmp_path / "problem.toml"
+    path.write_text(BRANCHES.format(python=sys.executable))
+    checked = run_command(main, ["check", str(path)])
+    assert checked.exit_code == 0, checked.output
+    assert "exists only where kind is" in checked.stdout
+    assert run_command(main, ["run", str(path), "--quiet"]).exit_code == 0
+    record = read(tmp_path / "problem.db")
+    assert not any(row.outcome.failed for row in record.rows)
+    assert min(row.outcome.value for row in record.rows) == 1.0
+    assert {tuple(row.params) for row in record.rows} == {("kind", "a"), ("kind", "b")}
+    shown = run_command(main, ["show", str(tmp_path / "problem.db")]).stdout
+    assert "right" in shown
+    exported = tmp_path / "points.csv"
+    assert run_command(main, ["export", str(tmp_path / "problem.db"), "--csv", str(exported)]).exit_code == 0
+    head, *lines = [line.split(",") for line in exported.read_text().splitlines()]
+    assert head[-3:] == ["kind", "a", "b"]
+    assert all((line[-2] == "") == (line[-3] == "right") for line in lines)
+
+
 def test_what_to_type_next_depends_on_why_it_stopped(python_problem, run_command):
     path = python_problem(budget=20)
     spent = run_command(main, ["run", str(path)]).stdout

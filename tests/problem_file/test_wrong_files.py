@@ -102,6 +102,14 @@ WRONG = {
     "workdir with a wrong format": (
         swapped("timeout = 10", 'workdir = "runs/{id:zz}"'), 4, "[objective] workdir", "runs/{id}",
     ),
+    "condition on an unknown variable": (
+        GOOD + 'when = { radios = 50 }\n', 19, "[space] ribs.when", "did you mean 'radius'?",
+    ),
+    "condition on a float": (GOOD + "when = { radius = 50 }\n", 19, "[space] ribs.when", "add a Bool"),
+    "condition that is no table": (GOOD + 'when = "radius"\n', 19, "[space] ribs.when", "a dict from names"),
+    "placeholder of what does not always exist": (
+        GOOD + 'when = { on = true }\n[space.on]\ntype = "bool"\n', 2, "[objective] command", "{ribs|none}",
+    ),
     "variable left out": (swapped(', "{ribs}"', ""), 2, "[objective] command", "does not receive ribs"),
     "brace left open": (swapped("{radius}", "{radius"), 2, "[objective] command", "not well formed"),
     "unknown rule": (swapped('"stdout"', '"stderr"'), 3, "[objective] value", '"json:..."'),

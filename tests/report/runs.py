@@ -41,6 +41,15 @@ CHOICES = Space(
         "wire": Discrete([0.1, 0.5, 0.2, 3.0]),
     }
 )
+BRANCHES = Space(
+    {
+        "alloy": Categorical(["steel", "brass", "wood"]),
+        "carbon": Float(0.0, 2.0, when={"alloy": "steel"}),
+        "welded": Bool(when={"alloy": ["steel", "brass"]}),
+        "welds": Int(1, 9, when={"welded": True}),
+        "x": Float(-5, 5),
+    }
+)
 TWENTY = Space(
     {
         **{f"x{i}": Float(-5, 5) for i in range(8)},
@@ -72,6 +81,11 @@ def mixed(p):
 def chosen(p):
     price = {"steel": 2.0, "brass": 1.0, None: 0.5, 4: 3.0}[p["alloy"]]
     return price + p["x"] ** 2 + p["on"] + p["n"] + p["pair"] + p["wire"]
+
+
+def branching(p):
+    price = {"steel": 2.0, "brass": 1.0, "wood": 0.5}[p["alloy"]]
+    return price + p["x"] ** 2 + (p.get("carbon", 1.0) - 0.2) ** 2 + (p.get("welds", 9) - 4) ** 2
 
 
 def decades(p):
@@ -126,6 +140,7 @@ EVIL_SPACE = Space(
 RUNS = {
     "mixed": (mixed, MIXED, {"budget": 400}),
     "choices": (chosen, CHOICES, {"budget": 400}),
+    "branches": (branching, BRANCHES, {"budget": 200}),
     "decades": (decades, PLANE, {"budget": 300}),
     "twenty": (sometimes_failing, TWENTY, {"budget": 2000, "method": "mix-without-model"}),
     "constrained": (constrained, PLANE, {"budget": 300}),

@@ -236,7 +236,14 @@ def test_the_method_is_called_by_its_name(tmp_path, method):
     assert f"method {method} · 2 variables" in Page(build_report(read(tmp_path / "run.db"))).words
 
 
-@pytest.mark.parametrize("name", ["choices", "mixed", "integer mutation"])
+def test_where_a_variable_exists_is_said(page):
+    words = page("branches").words
+    assert "only where alloy is steel or brass and welded is True" in words
+    assert "Bool(when={'alloy': ['steel', 'brass']})" in words
+    assert "float, 0 to 2, only where alloy is steel" in words
+
+
+@pytest.mark.parametrize("name", ["choices", "mixed", "integer mutation", "branches"])
 def test_no_variable_is_missing(page, name):
     """Every free variable has a figure of where the search looked; discrete ones have one of their values as well."""
     free = RUNS[name][1].free

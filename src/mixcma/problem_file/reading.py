@@ -255,10 +255,12 @@ class _Reader:
         used = {name for name, _ in fields.values()}
         for name in sorted(used - known):
             self._wrong(("objective", "command"), f"{{{name}}} is not a variable; {_instead_of(name, space)}")
-        for name in sorted({name for name, instead in fields.values() if instead is None and name in space.conditions}):
+        unsaid = {field for field, (name, instead) in fields.items() if instead is None and name in space.conditions}
+        for name in sorted(unsaid):
             text = f"{name} exists only where {space.where(name)}; say what stands there elsewhere: {{{name}|none}}"
             self._wrong(("objective", "command"), text)
-        good = [part for part in parts if all(fields[field][0] in known for field in placeholders(part))]
+        wrong = unsaid | {field for field, (name, _) in fields.items() if name not in known}
+        good = [part for part in parts if not placeholders(part) & wrong]
         self._formats(good, space)
         if "params" not in used and len(parts) == len(command):  # else the others may have been meant to hold them
             for name in space.free:
