@@ -17,8 +17,8 @@ from mixcma.run.noise import PROPOSALS, generator
 from mixcma.run.outcome import NOTHING_YET, Order, Outcome
 
 # Exploring ends after 10 evaluations per variable, but these are at least and at most so many; or when so many in a row
-# have brought nothing better.
-SHORTEST, LONGEST, PER_VARIABLE, PATIENCE = 100, 200, 10, 30
+# have brought nothing better. Where choices are compared there is more to find.
+SHORTEST, LONGEST, PER_VARIABLE, PATIENCE, PATIENCE_WITH_CHOICES = 100, 200, 10, 30, 60
 # It needs some points to begin with; and it is too slow with more variables or constraints than these.
 LEAST_POINTS, MOST_VARIABLES, MOST_CONSTRAINTS = 4, 80, 30
 # Restarts explore again where there are floats, and at most so many variables: with more it is slow and brings nothing.
@@ -51,11 +51,13 @@ class Explorer:
         self._best: Order = NOTHING_YET
         self._in_vain = 0  # evaluations in a row that brought nothing better
         self._earlier: tuple[Sequence[FloatArray], Sequence[Outcome]] = [], []
-        self._contested = contested(features)
         self._best_of_choice: dict[tuple[int, int], Order] = {}
         self._fit = Fit([])
         self._fitted_at = 0  # to how many evaluations
-        self._longest = min(max(SHORTEST, PER_VARIABLE * features.variables), LONGEST)
+        self._contested = contested(features)
+        many = LONGEST if self._contested else PER_VARIABLE * features.variables
+        self._longest = min(max(SHORTEST, many), LONGEST)
+        self._patience = PATIENCE_WITH_CHOICES if self._contested else PATIENCE
         # without floats, most of what a restart would propose is known already
         again = len(features.floats) > 0 and features.variables <= MOST_VARIABLES_AGAIN
         self.over = features.variables > MOST_VARIABLES or (run > 0 and not again)
@@ -73,7 +75,7 @@ class Explorer:
         self._in_vain = 0 if self._is_better(point, outcome.order) else self._in_vain + 1
         self._best = min(self._best, outcome.order)
         many = len(outcome.constraints) > MOST_CONSTRAINTS
-        self.over = many or len(self._points) >= self._longest or self._in_vain >= PATIENCE
+        self.over = many or len(self._points) >= self._longest or self._in_vain >= self._patience
         if self.over:
             self._points, self._outcomes = [], []
 
