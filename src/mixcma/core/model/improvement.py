@@ -255,12 +255,14 @@ def most_promising(
     if not len(box.features.floats):
         points = points[_is_new(box, points, seen)]
     scores = forecast.score(points)
-    starts = points[np.argsort(-scores, kind="stable")[:CLIMBED]]
+    order = np.argsort(-scores, kind="stable")
+    starts = points[order[:CLIMBED]]
     if len(forecast.limits) and len(box.features.floats):
         starts = np.concatenate([starts, _with_other_values(box, best[0], rng)])
     found = _climbed(forecast, seen, starts, forecast.score(starts), rng)
     found = found[np.argsort(-forecast.score(found), kind="stable")] if len(found) else found
-    return [point for point in found if _is_new(box, point[None], seen)[0]]
+    new = [point for point in found if _is_new(box, point[None], seen)[0]]
+    return new or list(points[order][_is_new(box, points[order], seen)][:1])  # where all climbs lead to known points
 
 
 def anywhere_with(
