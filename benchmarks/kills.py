@@ -38,11 +38,21 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from mixcma import Bool, Float, Int, Result, Space, minimize
+from mixcma import Bool, Categorical, Float, Int, Result, Space, minimize
 from mixcma.space import Params
 from mixcma.store import read
 
-SPACE = Space({"x": Float(-50, 50, mean=3, std=2), "y": Float(-50, 50, mean=3, std=2), "n": Int(0, 99), "on": Bool()})
+SPACE = Space(
+    {
+        "x": Float(-50, 50, mean=3, std=2),
+        "y": Float(-50, 50, mean=3, std=2),
+        "n": Int(0, 99),
+        "on": Bool(),
+        "way": Categorical(["short", "long", "none"]),
+        "steps": Int(1, 9, when={"way": "long"}),
+        "pace": Float(0, 1, when={"way": ["short", "long"]}),
+    }
+)
 POPSIZE = 8
 SECONDS = 0.004  # of one evaluation
 MARK = "MIXCMA_KILLS"  # the variable by which the processes of a search are known
@@ -61,7 +71,10 @@ def logging_objective(log: str, seconds: float) -> Callable[[Params], float]:
         os.write(file, line.encode())  # one call, so lines of two workers do not mix
         os.close(file)
         time.sleep(seconds)
-        return (p["x"] - 1) ** 2 + (p["y"] + 2) ** 2 + (p["n"] - 40) ** 2 / 100 + p["on"]
+        way = (
+            3.0 if p["way"] == "none" else (p["pace"] - 0.3) ** 2 + (abs(p["steps"] - 4) if p["way"] == "long" else 1.0)
+        )
+        return (p["x"] - 1) ** 2 + (p["y"] + 2) ** 2 + (p["n"] - 40) ** 2 / 100 + p["on"] + way
 
     return objective
 

@@ -97,6 +97,13 @@ def test_a_study_finds_the_best_branch(seed, caplog):
     assert not caplog.records
 
 
+def test_eight_threads_on_a_study_with_branches():
+    study = optuna.create_study(sampler=MixCmaSampler(seed=1))
+    study.optimize(choose, n_trials=120, n_jobs=8)
+    assert study.best_value < 1e-2
+    assert set(study.best_params) == {"shift", "model", "C", "kernel", "gamma"}
+
+
 def test_workers_on_a_study_with_branches(tmp_path):
     """Each trial by a process of its own, as it were: a new sampler reads the study again."""
     storage = f"sqlite:///{tmp_path / 'study.db'}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -111,6 +113,37 @@ def test_runs_are_kept_and_resumed(method, tmp_path):
     rows = [read(tmp_path / name).rows for name in ("whole.db", "broken.db")]
     assert [row.params for row in rows[0]] == [row.params for row in rows[1]]
     assert all(SPACE.check_params(row.params) == row.params for row in rows[0])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_eight_workers(asynchronous, tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        result = minimize(
+            cost, SPACE, budget=300, seed=1, workers=pool, asynchronous=asynchronous, run_file=tmp_path / "run.db"
+        )
+    assert result.value < 1e-3
+    assert set(result.params) == {"model", "scaled", "C", "kernel", "gamma", "shift"}
+    rows = read(tmp_path / "run.db").rows
+    assert len(rows) >= 300
+    assert all(SPACE.check_params(row.params) == row.params for row in rows)
+
+
+def test_an_asynchronous_run_goes_on(tmp_path):
+    """It depends on the order in which results come, which the file keeps: known evaluations are not made again."""
+    calls = []
+
+    def counted(p):
+        calls.append(p)
+        if len(calls) == 70:
+            raise KeyboardInterrupt
+        return cost(p)
+
+    minimize(counted, SPACE, budget=120, seed=4, asynchronous=True, run_file=tmp_path / "run.db")
+    before = [row for row in read(tmp_path / "run.db").rows if row.finished]
+    resume(tmp_path / "run.db", counted)
+    after = {row.id: row for row in read(tmp_path / "run.db").rows}
+    assert all((after[row.id].params, after[row.id].outcome) == (row.params, row.outcome) for row in before)
+    assert len([row for row in after.values() if row.evaluated]) == 120
 
 
 def test_points_of_ones_own_need_only_what_exists():
