@@ -52,7 +52,7 @@ def centred(w_plus: Array, presence: Presence | None) -> Array:
 
 
 def constants_of(setting: MixSetting, partition: Partition, state: MixState, presence: Presence | None) -> MixConstants:
-    """Those for the live variables that candidates have: n, n_x and n_z are those of the candidate with most of them."""
+    """Those for the live variables that candidates have: n, n_x and n_z of the candidate with most of them."""
     if presence is None:
         return partition.constants
     xp, live = namespace(state.live), state.live[..., None, :] * presence.exists
