@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from mixcma import Categorical
-from mixcma.latent.decoder import values_of
 
 
 def numbers_of(encoding, params):
@@ -17,4 +16,4 @@ def numbers_of(encoding, params):
 
 
 def _number(variable, value):
-    return float(values_of(variable).index(value) if isinstance(variable, Categorical) else value)
+    return float(variable.listed.index(value) if isinstance(variable, Categorical) else value)

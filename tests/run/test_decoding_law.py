@@ -12,7 +12,6 @@ import pytest
 from mixcma import Bool, Categorical, Discrete, Float, Int, Optimizer, Outcome, Space
 from mixcma.core.coordinates import values_at
 from mixcma.core.methods import METHODS
-from mixcma.latent.decoder import values_of
 from mixcma.run.stream import Stream
 from tests.run.points import numbers_of
 
@@ -51,7 +50,7 @@ def all_kinds(method):
 def position(variable, value, place):
     """How far a value is from the one at `place`, a part of the range: the cost of a variable."""
     if isinstance(variable, Categorical):
-        return float(values_of(variable).index(value) != round(place * (variable.size - 1)))
+        return float(variable.listed.index(value) != round(place * (variable.size - 1)))
     low, high = variable.hull if math.isfinite(variable.hull[0]) else (-5.0, 5.0)
     if getattr(variable, "log", False):
         low, high, value = math.log(low), math.log(high), math.log(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from mixcma import Bool, Categorical, Discrete, Float, Int, Space
@@ -86,3 +88,29 @@ def test_parents_of_all_kinds():
         "second",
         "coil",
     ]
+
+
+COUNTED = {
+    "one branch": {"on": Bool(), "n": Int(0, 9, when={"on": True})},
+    "nested": {
+        "kind": Categorical(list("abc")),
+        "on": Bool(when={"kind": ["a", "b"]}),
+        "n": Int(1, 4, when={"on": True}),
+        "m": Discrete([1, 2, 5], when={"n": [1, 4], "kind": "a"}),
+        "one": Int(3, 3, when={"kind": "c"}),
+        "free": Int(0, 1),
+    },
+}
+
+
+@pytest.mark.parametrize("variables", COUNTED.values(), ids=COUNTED)
+def test_points_are_counted(variables):
+    space = Space(variables)
+    everywhere = [dict(zip(space, values)) for values in itertools.product(*(v.listed for v in space.values()))]
+    assert space.size == len({tuple(space.active(values).items()) for values in everywhere})
+
+
+def test_the_size_of_spaces_with_many_combinations_is_a_bound():
+    many = Space({"n": Int(0, 10**6), "m": Int(0, 9, when={"n": [1, 2]})})
+    assert many.size == (10**6 + 1) * 10
+    assert Space({"on": Bool(), "x": Float(0, 1, when={"on": True})}).size is None

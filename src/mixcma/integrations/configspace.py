@@ -22,7 +22,6 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import FloatHyperparameter, IntegerHyperparameter
 
-from mixcma.latent.decoder import values_of
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Space, Value, Variable
 
 # Which values of its parent a simple condition allows.
@@ -114,7 +113,7 @@ def _simple(condition: Any, variables: dict[str, Variable]) -> Iterable[tuple[st
     parent = condition.parent.name
     if variables[parent].size is None or (variables[parent].size or 0) > MOST_VALUES:
         _refuse(f"parents with at most {MOST_VALUES} values", condition, "add a Bool that says whether it holds")
-    allowed = [value for value in values_of(variables[parent]) if ALLOWS[type(condition)](condition, value)]
+    allowed = [value for value in variables[parent].listed if ALLOWS[type(condition)](condition, value)]
     return [(condition.child.name, parent, allowed)]
 
 
@@ -133,8 +132,8 @@ def _hyperparameter(name: str, variable: Variable) -> Any:
     if isinstance(variable, Int) and variable.step == 1 and variable.size > 1:
         return Integer(name, (variable.low, variable.high), log=variable.log)
     if isinstance(variable, Categorical | Bool):
-        return CategoricalHyperparameter(name, list(values_of(variable)))
-    return OrdinalHyperparameter(name, list(values_of(variable)))
+        return CategoricalHyperparameter(name, list(variable.listed))
+    return OrdinalHyperparameter(name, list(variable.listed))
 
 
 def _refuse(expected: str, given: object, remedy: str) -> NoReturn:

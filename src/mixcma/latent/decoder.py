@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixcma.core.namespace import known_repeated
 from mixcma.latent.axis import Axis
-from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable
+from mixcma.space import Bool, Float, Int, Params, Space, Value, Variable
 
 FloatArray = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ class Decoder:
         self._last = np.array([a.cells - 1 for a in integers], dtype=np.int64)
         self._beyond_floats = bool((self._last > 2**53).any())
         self._present = [start < end for start, end in itertools.pairwise(ends)]
-        self._values = [values_of(space[name]) for name in names[self._listed]]
+        self._values = [space[name].listed for name in names[self._listed]]
         self._names, self._float_names, self._cell_names = names, names[self._floats], names[self._floats.stop :]
         # faster to copy and fill than dicts that grow, and in order
         self._blank: Params = {**dict.fromkeys(space.names, 0), **space.constants}
@@ -85,15 +84,6 @@ def _block(variable: Variable, line: Axis) -> str:
     if isinstance(variable, Bool):
         return "bool"
     return "float" if isinstance(variable, Float) else "int" if isinstance(variable, Int) else "listed"
-
-
-def values_of(variable: Variable) -> tuple[Value, ...]:
-    """All values of a variable that is no float, in order."""
-    if isinstance(variable, Bool):
-        return (False, True)
-    if isinstance(variable, Int):
-        return tuple(range(variable.low, variable.high + 1, variable.step))
-    return tuple(variable.choices if isinstance(variable, Categorical) else cast(Discrete, variable).values)
 
 
 def _joined(left: list[list[Value]], right: list[list[Value]]) -> list[list[Value]]:

@@ -22,7 +22,7 @@ from mixcma.core.coordinates import (
 )
 from mixcma.core.stopping import LARGEST_SCALE
 from mixcma.latent.axis import Axis, axis
-from mixcma.latent.decoder import Decoder, values_of
+from mixcma.latent.decoder import Decoder
 from mixcma.space import Bool, Categorical, Discrete, Float, Int, Params, Space, Value, Variable, invalid
 
 FloatArray = NDArray[np.float64]
@@ -122,7 +122,7 @@ class Encoding:
 def _position(variable: Variable, line: Axis) -> Callable[[Any], float]:
     """The function that gives the t of a value."""
     if line.category or isinstance(variable, Categorical):
-        return values_of(variable).index
+        return variable.listed.index
     return line.position if line.log or line.cells else float
 
 
@@ -200,7 +200,7 @@ def _cells(variable: Variable, values: Sequence[Value]) -> tuple[float, ...]:
     """The cells of some values of a variable that is no float."""
     if isinstance(variable, Int):
         return tuple(float((value - variable.low) // variable.step) for value in values)
-    return tuple(float(values_of(variable).index(value)) for value in values)
+    return tuple(float(variable.listed.index(value)) for value in values)
 
 
 def _has_margin(line: Axis) -> bool:

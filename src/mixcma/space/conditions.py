@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,8 @@ from mixcma.space.errors import Words, invalid, nearest
 if TYPE_CHECKING:
     from mixcma.space.variables import Value, Variable
 
+# Points are counted where their parents have at most so many combinations of values.
+MOST_COMBINATIONS = 5000
 PARENTS = "a Categorical, a Bool, an Int or a Discrete"
 
 
@@ -122,3 +126,23 @@ def _flatten(
                 condition[ancestor] = both
         found[name] = condition
     return found[name]
+
+
+def count_points(
+    variables: Mapping[str, Variable],
+    conditions: Mapping[str, Mapping[str, tuple[Value, ...]]],
+    sizes: Mapping[str, int],
+) -> int:
+    """The number of points of a space without floats; an upper bound if its parents have too many combinations."""
+    parents = sorted({parent for condition in conditions.values() for parent in condition if parent in sizes})
+    if math.prod(sizes[parent] for parent in parents) > MOST_COMBINATIONS:
+        return math.prod(sizes.values())
+    constants = {name: variable.only[0] for name, variable in variables.items() if variable.only}
+    total = 0
+    for values in itertools.product(*(variables[parent].listed for parent in parents)):
+        given = {**constants, **dict(zip(parents, values))}
+        exists = {n for n in sizes if all(given[p] in allowed for p, allowed in conditions.get(n, {}).items())}
+        # a parent that does not exist has no value: one combination stands for all
+        if all(parent in exists or given[parent] == variables[parent].listed[0] for parent in parents):
+            total += math.prod(sizes[name] for name in exists.difference(parents))
+    return total

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from mixcma.space.conditions import When, checked_conditions, flattened
+from mixcma.space.conditions import When, checked_conditions, count_points, flattened
 from mixcma.space.errors import Words, invalid, nearest
 from mixcma.space.variables import Bool, Categorical, Discrete, Float, Int, Value, Variable
 
@@ -87,10 +86,14 @@ class Space(Mapping[str, Variable]):
     def size(self) -> int | None:
         """The number of points, or None if it is infinite because a variable is a float.
 
-        With conditions it is an upper bound: the number of points if all variables existed everywhere.
+        With conditions on more than a few thousand combinations of values it is an upper bound: the number of points
+        if all variables existed everywhere.
         """
-        sizes = [variable.size for variable in self.free.values()]
-        return None if None in sizes else math.prod(size for size in sizes if size is not None)
+        sizes = {name: variable.size for name, variable in self.free.items()}
+        finite = {name: size for name, size in sizes.items() if size is not None}
+        if len(finite) < len(sizes):
+            return None
+        return count_points(self._variables, self._conditions, finite)
 
     def where(self, name: str) -> str:
         """The condition of a variable in words, such as "model is svm or svr and scaled is True"; "" without one."""

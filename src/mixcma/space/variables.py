@@ -70,6 +70,11 @@ class Variable:
         """The number of values, or None for floats."""
         return None
 
+    @property
+    def listed(self) -> tuple[Value, ...]:
+        """All values in order; none for floats."""
+        return ()
+
     def checked(self, name: str) -> Variable:
         """Return this variable with plain Python numbers, or raise a ValueError that says what is wrong."""
         raise NotImplementedError
@@ -226,6 +231,10 @@ class Int(Variable):
         return (self.high - self.low) // self.step + 1
 
     @property
+    def listed(self) -> tuple[Value, ...]:
+        return tuple(range(self.low, self.high + 1, self.step))
+
+    @property
     def only(self) -> tuple[Value, ...]:
         return (self.low,) if self.low == self.high else ()
 
@@ -249,6 +258,10 @@ class Bool(Variable):
     @property
     def size(self) -> int:
         return 2
+
+    @property
+    def listed(self) -> tuple[Value, ...]:
+        return False, True
 
     def checked(self, name: str) -> Bool:
         return self._with_checked_start(name)
@@ -313,6 +326,10 @@ class Discrete(Variable):
         return len(tuple(self.values))
 
     @property
+    def listed(self) -> tuple[Value, ...]:
+        return tuple(self.values)
+
+    @property
     def only(self) -> tuple[Value, ...]:
         values = tuple(self.values)
         return values if len(values) == 1 else ()
@@ -370,6 +387,10 @@ class Categorical(Variable):
     @property
     def size(self) -> int:
         return len(tuple(self.choices))
+
+    @property
+    def listed(self) -> tuple[Value, ...]:
+        return tuple(self.choices)
 
     @property
     def only(self) -> tuple[Value, ...]:
