@@ -41,10 +41,32 @@ def contested(features: Features) -> list[int]:
 def deserving(
     features: Features, columns: list[int], points: FloatArray, values: FloatArray, violations: FloatArray
 ) -> Choice | None:
-    """The choice that was evaluated too seldom for its best value; None if nothing is to be done for one."""
+    """The choice that was evaluated too seldom for its best value; None if nothing is to be done for one.
+
+    Of categories that exist with that choice, it is one of theirs.
+    """
     cost = np.where(violations > 0.0, np.inf, values) if (violations == 0.0).any() else violations
-    found = [_most_wanting(features, column, points, cost) for column in columns]
-    return max(found, key=lambda each: each[0])[1] if found else None
+    within = [column for column in columns if not _parents(features, column) & set(columns)]
+    choice: Choice | None = None
+    while within:
+        wanting = max((_most_wanting(features, column, points, cost) for column in within), key=lambda each: each[0])
+        if wanting[1] is None or wanting[0] <= 0.0:
+            break
+        choice = wanting[1]
+        within = [column for column in columns if _comes_with(features, column, choice)]
+    return choice
+
+
+def _parents(features: Features, column: int) -> set[int]:
+    return {condition.parent for condition in features.coordinates.conditions if condition.child == column}
+
+
+def _comes_with(features: Features, column: int, choice: Choice) -> bool:
+    """Whether a category exists with this choice of another one."""
+    return any(
+        condition.child == column and condition.parent == choice.column and choice.place in condition.cells
+        for condition in features.coordinates.conditions
+    )
 
 
 def _most_wanting(features: Features, column: int, points: FloatArray, cost: FloatArray) -> tuple[float, Choice | None]:

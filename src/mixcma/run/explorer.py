@@ -184,7 +184,8 @@ def _new_point(
     if earlier is not None:  # one of each, in turn
         both = list(itertools.zip_longest(best, _best(earlier)))
         best = np.array([point for pair in both for point in pair if point is not None][:BEST])
-    found = most_promising(predicted, evaluated.points, best, rng)
+    outcomes = np.column_stack([evaluated.violations, evaluated.values, evaluated.constraints])
+    found = most_promising(predicted, evaluated.points, best, rng, outcomes)
     return found[0] if found else None
 
 

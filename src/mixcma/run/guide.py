@@ -19,6 +19,7 @@ from mixcma.core.model.descent import proposal
 from mixcma.core.model.features import Features
 from mixcma.core.model.floats import proposal_of_floats, size_of_floats, window_of_floats
 from mixcma.core.model.local import Local, fit_local
+from mixcma.core.model.plateau import on_plateau
 from mixcma.core.model.polynomial import Polynomial
 from mixcma.core.model.region import Region
 from mixcma.core.model.surrogate import Evaluated, window_of
@@ -49,6 +50,10 @@ LOCAL_EVERY = 4
 NOT_AGAIN = 5000
 # Features this close, in units of their spread, are the same; under constraints, of how far a model is believed.
 SAME, SAME_LOCALLY = 1e-9, 1e-7
+# Plateaus are looked for among so many of the newest points; a range is so many latent units wide.
+NEIGHBOURS, RANGE = 300, 4.0
+# A run does not wait for longer than it took to find its best point, but for so many evaluations.
+SHORTEST_WAIT = 30
 # Mutations take long to find the last steps of an integer with this many values.
 MANY_VALUES = 100
 # Under constraints the nearest of so many windows of points count; nothing is proposed in larger problems than this.
@@ -263,14 +268,16 @@ class Guide:
         return None if self._best is None else self._best[1]
 
     def has_converged(self, evaluations: int) -> bool:
-        """Whether this many evaluations have brought nothing better, and the quadratic models have nothing to propose.
+        """Whether this many evaluations have brought nothing better, or as many as the best point took to find, and
+        the quadratic models have nothing to propose.
 
         That is so where the floats of the best point are where their model is least; under constraints, where there is
         no new point. Where an integer has many values it is never so: mutations take longer to find its last steps.
         """
         last = np.asarray(self._setting.coordinates.last)[np.asarray(self._setting.coordinates.discrete)]
         in_vain = len(self._points) - 1 - self._best_place
-        return self._nothing_new and in_vain >= evaluations and not (last >= MANY_VALUES).any()
+        patience = min(evaluations, max(SHORTEST_WAIT, self._best_place + 1))
+        return self._nothing_new and in_vain >= patience and not (last >= MANY_VALUES).any()
 
     def follow(self, earlier: Guide) -> None:
         """Come after another run of the same search."""
@@ -435,11 +442,20 @@ class Guide:
         return evaluated_from([self._points[i] for i in chosen], outcomes)
 
     def _is_known(self, surrogate: Surrogate, point: FloatArray, found: list[Proposal]) -> bool:
-        """Whether the point, but for rounding, is among the newest or among those that were found."""
+        """Whether the point, but for rounding, is among the newest or among those that were found, or on a plateau."""
         same = np.full(len(point), SAME)
         same[: self.features.numbers] *= surrogate.scaling.spread[: self.features.numbers]
+        if self._is_flat_around(point):
+            return True
         others = np.array([*self._failed, *(other for other, _ in found)]).reshape(-1, len(point))
         return any(bool((np.abs(points - point) <= same).all(axis=1).any()) for points in (self._newest(), others))
+
+    def _is_flat_around(self, point: FloatArray) -> bool:
+        """Whether the last points nearby all had the same outcome."""
+        last = slice(max(0, len(self._points) - NEIGHBOURS), None)
+        points, outcomes = np.array(self._points[last]), self._outcomes[last]
+        orders = np.array([(outcome.value, outcome.violation) for outcome in outcomes])
+        return bool(on_plateau(point[None] / RANGE, points / RANGE, orders)[0])
 
     def _newest(self) -> FloatArray:
         """The newest points (n, N)."""

@@ -14,6 +14,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from mixcma.core.conditions import existing, without_absent
 from mixcma.core.coordinates import cell_centre, cell_index
 from mixcma.core.model.features import Features, FloatArray, IntArray
+from mixcma.core.model.plateau import exhausted, on_plateau
 from mixcma.core.model.process import Processes, fit_theta, processes
 from mixcma.core.model.surrogate import Evaluated
 
@@ -69,12 +70,25 @@ class Box(NamedTuple):
             parts.append(np.full((len(points), 1), float(earlier)))
         return np.concatenate(parts, axis=1)
 
+    @property
+    def held(self) -> list[int]:
+        """The columns that stay as they are: that of the choice, and those that it exists with."""
+        return [] if self.choice is None else [self.choice[0], *(parent for parent, _ in self._parents())]
+
+    def _parents(self) -> list[tuple[int, tuple[float, ...]]]:
+        conditions = self.features.coordinates.conditions
+        return [(parent, cells) for child, parent, cells in conditions if self.choice and child == self.choice[0]]
+
     def settled(self, points: FloatArray) -> FloatArray:
         """The points inside, with integers at their values, and with the choice that all are to have."""
         coordinates, n = self.features.coordinates, self.features.numbers
         inside = np.concatenate([np.clip(points[:, :n], self.low, self.high), points[:, n:]], axis=1)
         if self.choice is not None:
             inside[:, self.choice[0]] = self.choice[1]
+            for parent, allowed in self._parents():
+                cells = cell_index(coordinates, inside)
+                cells[:, parent] = np.where(np.isin(cells[:, parent], allowed), cells[:, parent], allowed[0])
+                inside[:, parent] = cell_centre(coordinates, cells)[:, parent]
         at_values = cell_centre(coordinates, cell_index(coordinates, inside))
         return np.where(np.asarray(coordinates.discrete), at_values, inside)
 
@@ -244,11 +258,16 @@ def _standard(y: FloatArray) -> tuple[FloatArray, float, float]:
 
 
 def most_promising(
-    forecast: Forecast, known: FloatArray, best: FloatArray, rng: np.random.Generator
+    forecast: Forecast,
+    known: FloatArray,
+    best: FloatArray,
+    rng: np.random.Generator,
+    outcomes: FloatArray | None = None,
 ) -> list[FloatArray]:
     """New points (N,) where improvement is expected, the most promising first.
 
-    `known` (n, N) are all points so far, and `best` (k, N) the best of them.
+    `known` (n, N) are all points so far, and `best` (k, N) the best of them. With the `outcomes` (n, outputs) of the
+    known ones, the first of which counts most, points on a plateau and in exhausted places come last.
     """
     box, seen = forecast.box, forecast.box.rows(known)
     points = box.settled(np.concatenate([_around(box, best[:AROUND], rng), _anywhere(box, rng), best[:AROUND]]))
@@ -261,8 +280,13 @@ def most_promising(
         starts = np.concatenate([starts, _with_other_values(box, best[0], rng)])
     found = _climbed(forecast, seen, starts, forecast.score(starts), rng)
     found = found[np.argsort(-forecast.score(found), kind="stable")] if len(found) else found
-    new = [point for point in found if _is_new(box, point[None], seen)[0]]
-    return new or list(points[order][_is_new(box, points[order], seen)][:1])  # where all climbs lead to known points
+    found = np.concatenate([found, points[order]])  # all climbs may lead to known points
+    found = found[_is_new(box, found, seen)]
+    if outcomes is None:
+        return list(found)
+    rows, cost = box.rows(found), np.argsort(np.lexsort(outcomes.T[::-1])).astype(np.float64)
+    flat = on_plateau(rows, seen, outcomes) | exhausted(rows, seen, cost)
+    return [*found[~flat], *found[flat]]
 
 
 def anywhere_with(
@@ -303,8 +327,7 @@ def _with_other_values(box: Box, best: FloatArray, rng: np.random.Generator) -> 
     """
     coordinates = box.features.coordinates
     discrete = np.flatnonzero(np.asarray(coordinates.discrete))
-    if box.choice is not None:
-        discrete = discrete[discrete != box.choice[0]]
+    discrete = discrete[~np.isin(discrete, box.held)]
     points = np.repeat(best[None], OTHER_VALUES if len(discrete) else 0, axis=0)
     cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
     for row in cells:
@@ -374,8 +397,7 @@ def _steps(box: Box, points: FloatArray, rng: np.random.Generator) -> tuple[IntA
     """All points that differ from one of these (m, N) in one discrete variable: the index of the point that each
     differs from, and the points."""
     coordinates, discrete = box.features.coordinates, np.flatnonzero(np.asarray(box.features.coordinates.discrete))
-    if box.choice is not None:
-        discrete = discrete[discrete != box.choice[0]]
+    discrete = discrete[~np.isin(discrete, box.held)]
     cells, last = cell_index(coordinates, points), np.asarray(coordinates.last)
     has_few = (discrete >= box.features.numbers) | (last[discrete] < FEW_VALUES)
     few, many = discrete[has_few], discrete[~has_few]
