@@ -109,3 +109,21 @@ def test_without_floats_the_first_point_is_drawn():
     assert len(firsts) == 20
     counts = np.bincount(np.array(sorted(firsts)).ravel(), minlength=5)
     assert counts.min() > 60  # 100 of each are expected
+
+
+def test_the_choices_of_a_category_are_compared_where_it_exists():
+    """A kernel is named only if its model deserves the evaluation; then the model comes with it."""
+    of = features(
+        {
+            "model": Categorical(list("abc")),
+            "kernel": Categorical(list("pqr"), when={"model": "a"}),
+            "x": Float(0, 1, when={"model": "b"}),
+        }
+    )
+    few_a = np.array([*[[0.5, 0.0, 0.0]] * 4, [0.5, 0.0, 1.0], *[[0.5, 1.0, -1.0]] * 9, [0.5, 2.0, -1.0]])
+    value = np.array([*[1.0] * 4, 2.0, *[3.0] * 9, 4.0])
+    assert deserving(of, contested(of), few_a, value, np.zeros(15)) == Choice(2, 2)
+    many_a = np.array([*[[0.5, 0.0, 0.0]] * 9, [0.5, 1.0, -1.0], [0.5, 2.0, -1.0]])
+    named = deserving(of, contested(of), many_a, np.array([*[1.0] * 9, 2.0, 3.0]), np.zeros(11))
+    assert named is not None
+    assert named.column == 1
