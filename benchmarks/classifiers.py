@@ -163,7 +163,7 @@ def by_smac(objective: Objective, evaluations: int, seed: int) -> None:
             n_trials=evaluations,
             seed=seed,
         )
-        smac = Facade(scenario, lambda config, seed: objective(dict(config)), logging_level=False)
+        smac = Facade(scenario, lambda config, seed: objective(SPACE.check_params(dict(config))), logging_level=False)
         smac.optimize()
 
 
