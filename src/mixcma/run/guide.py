@@ -52,7 +52,7 @@ NOT_AGAIN = 5000
 SAME, SAME_LOCALLY = 1e-9, 1e-7
 # Plateaus are looked for among so many of the newest points; a range is so many latent units wide.
 NEIGHBOURS, RANGE = 300, 4.0
-# A run does not wait for longer than it took to find its best point, but for so many evaluations.
+# Under constraints a run does not wait for longer than it took to find its best point, but for so many evaluations.
 SHORTEST_WAIT = 30
 # Mutations take long to find the last steps of an integer with this many values.
 MANY_VALUES = 100
@@ -268,16 +268,17 @@ class Guide:
         return None if self._best is None else self._best[1]
 
     def has_converged(self, evaluations: int) -> bool:
-        """Whether this many evaluations have brought nothing better, or as many as the best point took to find, and
-        the quadratic models have nothing to propose.
+        """Whether this many evaluations have brought nothing better, and the quadratic models have nothing to propose.
 
         That is so where the floats of the best point are where their model is least; under constraints, where there is
-        no new point. Where an integer has many values it is never so: mutations take longer to find its last steps.
+        no new point, and then as many evaluations are enough as the best point took to find. Where an integer has many
+        values it is never so: mutations take longer to find its last steps.
         """
         last = np.asarray(self._setting.coordinates.last)[np.asarray(self._setting.coordinates.discrete)]
         in_vain = len(self._points) - 1 - self._best_place
-        patience = min(evaluations, max(SHORTEST_WAIT, self._best_place + 1))
-        return self._nothing_new and in_vain >= patience and not (last >= MANY_VALUES).any()
+        if self._outcomes and self._outcomes[-1].constraints:
+            evaluations = min(evaluations, max(SHORTEST_WAIT, self._best_place + 1))
+        return self._nothing_new and in_vain >= evaluations and not (last >= MANY_VALUES).any()
 
     def follow(self, earlier: Guide) -> None:
         """Come after another run of the same search."""
