@@ -293,7 +293,8 @@ def test_whatever_comes_of_the_points_proposals_are_new_points(name, kind):
         "all fail", "all infinite", "changing numbers of constraints", "more constraints later", "huge",
         "the largest floats", "huge constraints",
     ]  # fmt: skip
-    assert len(exploring.points) == 20 or kind in nothing_to_choose_by or name == "categories"
+    # now and then what is most promising is known, and there is no proposal
+    assert len(exploring.points) >= 18 or kind in nothing_to_choose_by or name == "categories"
 
 
 @pytest.mark.parametrize("kind", ODD)

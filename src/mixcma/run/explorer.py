@@ -127,7 +127,8 @@ class Explorer:
             return anywhere_with(self._features, evaluated.points, choice, rng)
         fit = fit_processes(self._features, own)._replace(choice=(choice.column, choice.place))
         predicted = forecast(self._features, own, fit)
-        return None if predicted is None else _new_point(predicted, own, None, rng)
+        point = None if predicted is None else _new_point(predicted, own, None, rng)
+        return anywhere_with(self._features, evaluated.points, choice, rng) if point is None else point
 
     def _evaluated(self, count: int) -> Evaluated | None:
         """The first evaluations; what is no data counts as the worst. None if the number of constraints differs."""

@@ -280,22 +280,31 @@ def most_promising(
         starts = np.concatenate([starts, _with_other_values(box, best[0], rng)])
     found = _climbed(forecast, seen, starts, forecast.score(starts), rng)
     found = found[np.argsort(-forecast.score(found), kind="stable")] if len(found) else found
-    found = np.concatenate([found, points[order]])  # all climbs may lead to known points
-    found = found[_is_new(box, found, seen)]
-    if outcomes is None:
-        return list(found)
-    rows, cost = box.rows(found), np.argsort(np.lexsort(outcomes.T[::-1])).astype(np.float64)
+    fresh, flat = _sorted_out(box, found, seen, outcomes)
+    if flat and not fresh:
+        fresh, _ = _sorted_out(box, points[order], seen, outcomes)
+    return fresh + flat
+
+
+def _sorted_out(
+    box: Box, points: FloatArray, seen: FloatArray, outcomes: FloatArray | None
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Those of the points (m, N) that are new, and those of them that are on a plateau or in an exhausted place."""
+    points = points[_is_new(box, points, seen)] if len(points) else points
+    if outcomes is None or not len(points):
+        return list(points), []
+    rows, cost = box.rows(points), np.argsort(np.lexsort(outcomes.T[::-1])).astype(np.float64)
     flat = on_plateau(rows, seen, outcomes) | exhausted(rows, seen, cost)
-    return [*found[~flat], *found[flat]]
+    return list(points[~flat]), list(points[flat])
 
 
 def anywhere_with(
     features: Features, known: FloatArray, choice: tuple[int, int], rng: np.random.Generator
-) -> FloatArray:
-    """A random point (N,) with this choice."""
+) -> FloatArray | None:
+    """A random new point (N,) with this choice; None if none is found."""
     box = box_around(features, known)._replace(choice=choice)
-    point: FloatArray = box.settled(_anywhere(box, rng)[:1])[0]
-    return point
+    points = box.settled(_anywhere(box, rng))
+    return next(iter(points[_is_new(box, points, box.rows(known))]), None)
 
 
 def _is_new(box: Box, points: FloatArray, seen: FloatArray) -> NDArray[np.bool_]:
