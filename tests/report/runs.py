@@ -139,8 +139,8 @@ EVIL_SPACE = Space(
 # name -> (objective, space, options)
 RUNS = {
     "mixed": (mixed, MIXED, {"budget": 400}),
-    "choices": (chosen, CHOICES, {"budget": 400}),
-    "branches": (branching, BRANCHES, {"budget": 200}),
+    "choices": (chosen, CHOICES, {"budget": 200, "method": "mix-without-model"}),
+    "branches": (branching, BRANCHES, {"budget": 60}),
     "decades": (decades, PLANE, {"budget": 300}),
     "twenty": (sometimes_failing, TWENTY, {"budget": 2000, "method": "mix-without-model"}),
     "constrained": (constrained, PLANE, {"budget": 300}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -92,7 +93,9 @@ def _end_processes(broken: Executor) -> None:
     shuts the pool down would wait for it for ever."""
     if isinstance(broken, ProcessPoolExecutor):
         for process in list((broken._processes or {}).values()):
-            process.kill()
+            # one whose fork server died while it started has a number that was never that of a process
+            with contextlib.suppress(OSError, OverflowError):
+                process.kill()
 
 
 def _package(executor: object) -> str:

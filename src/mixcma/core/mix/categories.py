@@ -24,8 +24,9 @@ def update_categories(
         return state
     xp, m, chosen = namespace(state.m), state.m[..., N:], sample.v[..., N:]
     places = xp.arange(before.theta.shape[-1])
+    r = w_plus - 1.0 / w_plus.shape[-1] if presence is None else centred(w_plus, presence)
     f = known_frequencies(before.theta, chosen, w_plus, presence)
-    toward = wanted(before.theta, f, sample, chosen, centred(w_plus, presence))
+    toward = wanted(before.theta, f, sample, chosen, r)
     learnt = asng_step(setting.categories, before, xp.where(is_open[..., None], toward, before.theta))
     told = xp.where(adopted[..., None], (m[..., None] == places) * 1.0, f)
     theta = xp.where(is_open[..., None], learnt.theta, before.theta)

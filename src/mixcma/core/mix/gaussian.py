@@ -46,10 +46,11 @@ def update_gaussian(
     presence: Presence | None,
 ) -> MixState:
     """The state after steps 4 to 8."""
-    c, mu_w = constants_of(setting, partition, state, presence), setting.strategy.mu_w
+    mu_w, lam = setting.strategy.mu_w, w_plus.shape[-1]
     xp, z, y = namespace(w_plus), sample.z, sample.y
+    c = partition.constants if presence is None else constants_of(setting, partition, state, presence)
     # 4. path
-    r = centred(w_plus, presence)
+    r = w_plus - 1.0 / lam if presence is None else centred(w_plus, presence)
     r_path = in_paths(r, sample.older)
     gain = sqrt(c.c_sigma * (2.0 - c.c_sigma) * mu_w)
     p_sigma = as_column(1.0 - c.c_sigma) * state.p_sigma + as_column(gain) * combine(r_path, z)
@@ -72,13 +73,13 @@ def update_gaussian(
     h = (length < 2.0 * c.chi) * 1.0
     gain = sqrt(c.c_c * (2.0 - c.c_c) * mu_w)
     p_c = as_column(1.0 - c.c_c) * state.p_c + as_column(h * gain) * combine(r_path, y)
-    n_i = lengths_expected(c, state, presence)
+    n_i = as_column(c.n) if presence is None else lengths_expected(state, presence)
     C = covariance(c, state.C, by_direction(c, w_plus, w_minus, norm_sq, n_i), y, norm_sq, p_c, h, n_i, presence)
     return state._replace(
         m=step.m + state.sigma * state.A * combine(r, step.y),  # 6. mean
         sigma=state.sigma * as_column(factor(change)),
         C=C,
-        A=unmoved(A, state.live, change, presence),
+        A=A if presence is None else unmoved(A, state.live, change, presence),
         p_sigma=p_sigma,
         p_c=p_c,
         g_idle=step.g_idle,
@@ -117,7 +118,6 @@ def factor(change: Array) -> Array:
 def by_direction(c: MixConstants, w_plus: Array, w_minus: Array, norm_sq: Array, n: Array | float) -> Array:
     """w° (..., L): C learns from directions, so every step counts as one of the expected length, ||z||^2 = n."""
     w = w_plus - as_column(c.a_minus) * w_minus
-    n = as_column(n) if isinstance(n, float) or n.ndim < w.ndim else n
     return n * w / namespace(norm_sq).maximum(norm_sq, SMALLEST_NORM_SQ)
 
 
@@ -143,7 +143,7 @@ def covariance(
     weighted = xp.concat([(as_column(c.eta_C) * w)[..., None] * y, as_matrix(c_1) * p], axis=-2)
     new = weighted.mT @ xp.concat([y, p], axis=-2)
     if presence is None:
-        return as_matrix(1.0 - c_1 - c.eta_C * inner(w, norm_sq) / n) * C + new
+        return as_matrix(1.0 - c_1 - c.eta_C * inner(w, norm_sq) / c.n) * C + new
     replaced = as_column(c.eta_C) * w * norm_sq / xp.maximum(n, 1.0)  # (..., L)
     kept = xp.sqrt(1.0 - as_column(c_1) * presence.share - combine(replaced, presence.exists))
     return kept[..., :, None] * C * kept[..., None, :] + new

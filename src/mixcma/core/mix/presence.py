@@ -41,20 +41,16 @@ def without_what_is_absent(setting: MixSetting, state: MixState, sample: Sample)
     )
 
 
-def centred(w_plus: Array, presence: Presence | None) -> Array:
-    """r: the weights (..., L) minus their mean; for each variable (..., L, N) over the candidates that have it."""
-    if presence is None:
-        return w_plus - 1.0 / w_plus.shape[-1]
+def centred(w_plus: Array, presence: Presence) -> Array:
+    """r (..., L, N): the weights minus their mean over the candidates that have the variable."""
     xp, (e, _) = namespace(w_plus), presence
     w = e * w_plus[..., None]
     mean = w.sum(axis=-2, keepdims=True) / xp.maximum(e.sum(axis=-2, keepdims=True), 1.0)
     return w - e * mean
 
 
-def constants_of(setting: MixSetting, partition: Partition, state: MixState, presence: Presence | None) -> MixConstants:
+def constants_of(setting: MixSetting, partition: Partition, state: MixState, presence: Presence) -> MixConstants:
     """Those for the live variables that candidates have: n, n_x and n_z of the candidate with most of them."""
-    if presence is None:
-        return partition.constants
     xp, live = namespace(state.live), state.live[..., None, :] * presence.exists
     n = live.sum(axis=-1).max(axis=-1)
     integers = live * partition.live_integers[..., None, :]
@@ -64,16 +60,12 @@ def constants_of(setting: MixSetting, partition: Partition, state: MixState, pre
     return c._replace(n_x=xp.maximum(n_x, 1.0), n_z=xp.maximum(n_z, 1.0), group_share=share)
 
 
-def lengths_expected(c: MixConstants, state: MixState, presence: Presence | None) -> Array | float:
-    """n, or n_i (..., L): the live variables that a candidate has. So long is its step expected to be, squared."""
-    if presence is None:
-        return c.n
+def lengths_expected(state: MixState, presence: Presence) -> Array:
+    """n_i (..., L): the live variables that a candidate has. So long is its step expected to be, squared."""
     return (state.live[..., None, :] * presence.exists).sum(axis=-1)
 
 
-def unmoved(A: Array, live: Array, change: Array | float, presence: Presence | None) -> Array:
+def unmoved(A: Array, live: Array, change: Array | float, presence: Presence) -> Array:
     """A so that sigma A_j changes by exp(share_j change), when sigma itself changes by exp(change)."""
-    if presence is None:
-        return A
     kept = as_column(exp(clip(change, -1.0, 1.0))) ** (presence.share - 1.0)
     return namespace(A).where(live > 0.0, A * kept, A)
