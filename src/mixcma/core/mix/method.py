@@ -72,7 +72,8 @@ class Mix(Method):
 
     def sample(self, setting: MixSetting, state: MixState, noise: Noise) -> Sample:
         """Sampling, steps 1 to 3."""
-        return without_what_is_absent(setting, state, draw(setting, state, noise))
+        drawn = draw(setting, state, noise)
+        return without_what_is_absent(setting, state, drawn) if setting.coordinates.conditions else drawn
 
     def tell(
         self, setting: MixSetting, state: MixState, sample: Sample, values: Array, violations: Array | None = None
@@ -84,7 +85,8 @@ class Mix(Method):
         ranks = ranks_of(values, violations)
         w_plus = weights_of(setting.strategy.positive_weights, ranks)
         w_minus = weights_of(setting.strategy.negative_weights, ranks)
-        partition, presence = setting.partition(state), presence_of(setting, sample)
+        partition = setting.partition(state)
+        presence = presence_of(setting, sample) if setting.coordinates.conditions else None
         step = integer_step(setting, partition, state, sample, comparison, w_plus, presence)
         after = update_gaussian(setting, partition, state, sample, step, comparison, w_plus, w_minus, presence)
         after = apply_margin_and_freeze(setting, partition, after, step.succeeded)
@@ -98,7 +100,7 @@ class Mix(Method):
             sample = expressed(setting.coordinates, state, v, step, no_longer_than_usual(setting.strategy))
         else:
             sample = delayed(setting, state, v, step, redrawn)
-        return without_what_is_absent(setting, state, sample)
+        return without_what_is_absent(setting, state, sample) if setting.coordinates.conditions else sample
 
     def spread(self, state: MixState) -> Array:
         return deviations(state) * state.A * state.live

@@ -18,18 +18,14 @@ class Presence(NamedTuple):
     share: Array  # (..., N) the share of the candidates that have it
 
 
-def presence_of(setting: MixSetting, sample: Sample) -> Presence | None:
-    """None where all variables exist everywhere."""
-    if not setting.coordinates.conditions:
-        return None
+def presence_of(setting: MixSetting, sample: Sample) -> Presence:
+    """In a space with conditions."""
     exists = existing(setting.coordinates, sample.cells) * 1.0
     return Presence(exists, exists.mean(axis=-2))
 
 
 def without_what_is_absent(setting: MixSetting, state: MixState, sample: Sample) -> Sample:
     """A candidate is at the mean in the variables that it lacks: y = 0, v = m."""
-    if not setting.coordinates.conditions:
-        return sample
     xp, exists = namespace(sample.v), existing(setting.coordinates, sample.cells)
     y = xp.where(exists, sample.y, 0.0)
     return sample._replace(
